@@ -20,7 +20,7 @@ use std::time::Instant;
 
 use half::{bf16, f16};
 use precision_gate::compare::tensor::compare;
-use precision_gate::fetch::Memory;
+use precision_gate::fetch::MemorySource;
 use precision_gate::read::tensor::TensorData;
 use precision_gate::read::tensor_file::open;
 use rayon::prelude::*;
@@ -112,7 +112,7 @@ fn tensor(dtype: &str, data: &[u8]) -> TensorData {
 }
 
 fn opened(file: &[u8]) -> TensorData {
-    open(Arc::new(Memory::new("tensor", file.to_vec()))).expect("a tensor file")
+    open(Arc::new(MemorySource::new("tensor", file.to_vec()))).expect("a tensor file")
 }
 
 /// Values like activations: both signs, some orders of magnitude; one in a hundred is zero in `f32+0`.

@@ -14,12 +14,12 @@
 use std::fs;
 use std::time::Instant;
 
-use precision_gate::compare::dump::{Folders, unit};
+use precision_gate::compare::dump::{Folders, compare_unit};
 use precision_gate::compare::measurements::Measurements;
 use precision_gate::fetch;
-use precision_gate::judge::dump::flow::Context;
+use precision_gate::judge::dump::flow::UnitContext;
 use precision_gate::judge::dump::unit::{UnitInput, judge};
-use precision_gate::pair::dump::{Names, Renaming, operations};
+use precision_gate::pair::dump::{DumpNames, Renaming, pair_operations};
 use precision_gate::policy::Policy;
 use precision_gate::read::dump::{DumpFolder, DumpFormat};
 
@@ -35,7 +35,7 @@ fn main() {
         step: 0,
         rank: Some(0),
         assembled: None,
-        of_tool: None,
+        tool_dump: None,
     });
     let mut stages = Stages::new();
     let left = baseline.read().expect("a dump");
@@ -43,7 +43,7 @@ fn main() {
     let values = right.operations.leaves().count();
     stages.done("records of both sides", values);
     let renaming = Renaming::default();
-    let pairs = operations(&left, &right, &Names::of(&left, &right, &renaming));
+    let pairs = pair_operations(&left, &right, &DumpNames::from_dumps(&left, &right, &renaming));
     stages.done("pairs of operations", values);
     let measurements = Measurements::default();
     let folders = Folders {
@@ -54,11 +54,11 @@ fn main() {
         renaming: &renaming,
         exact_sums: false,
     };
-    let comparison = unit(&left, &right, &pairs, &folders);
+    let comparison = compare_unit(&left, &right, &pairs, &folders);
     stages.done("comparisons", values);
     let (step, rank) = (0, Some(0));
     let input = UnitInput { step, rank, baseline: &left, candidate: &right, comparison: &comparison, reference: None };
-    let judged = judge(&input, &Context::default(), &Policy::default());
+    let judged = judge(&input, &UnitContext::default(), &Policy::default());
     stages.done("states", values);
     println!("{values} values a side; {} operations judged", judged.flows.len());
 }

@@ -70,7 +70,7 @@ fn lost(before: usize, after: usize) -> String {
 
 fn right(cases: &[Case], without: &[Refinement]) -> Right {
     let one = |case: &Case| {
-        let codes: Vec<&str> = register::all().map(|rule| rule.code).collect();
+        let codes: Vec<&str> = register::all_rules().map(|rule| rule.code).collect();
         let mut policy = Policy::parse("policy.yml", &case.policy, &codes).expect("a sound policy");
         policy.dump.without = without.to_vec();
         let Ok(result) = case.judge(policy) else { return Right::default() };

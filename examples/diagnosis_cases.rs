@@ -20,9 +20,9 @@ use precision_gate::error::Result;
 use precision_gate::gate::{self, Quiet, Request};
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::policy::Policy;
-use precision_gate::policy::location::Held;
+use precision_gate::policy::location::TrustedLocation;
 use precision_gate::report::causes;
-use precision_gate::report::escape::Target;
+use precision_gate::report::escape::TextTarget;
 use precision_gate::report::messages::Language;
 use precision_gate::report::writer::Writer;
 use serde_json::Value;
@@ -55,7 +55,7 @@ fn cases(folder: &Path) -> Vec<PathBuf> {
 fn row(case: &Path) -> Result<String> {
     let spec: Value = serde_json::from_slice(&fs::read(case.join("case.json")).expect("case.json")).expect("JSON");
     let request = Request {
-        baseline: Held::own(case.join("gpu").display().to_string()),
+        baseline: TrustedLocation::own(case.join("gpu").display().to_string()),
         several: Default::default(),
         candidate: case.join("npu").display().to_string(),
         checks: Request::ALL_CHECKS.to_vec(),
@@ -63,9 +63,9 @@ fn row(case: &Path) -> Result<String> {
         matching: Matching::default(),
     };
     let result = gate::run(&request, &Quiet)?.result;
-    let writer = Writer::of(&result, Language::En, Target::Plain);
+    let writer = Writer::from_result(&result, Language::En, TextTarget::Plain);
     let mut diagnoses = result.diagnoses;
-    causes::fill(&mut diagnoses, &writer)?;
+    causes::write_diagnosis_texts(&mut diagnoses, &writer)?;
     let named: Vec<String> =
         diagnoses.iter().map(|diagnosis| format!("`{}` ({})", diagnosis.cause, diagnosis.sureness.as_str())).collect();
     let first = diagnoses.first();

@@ -20,7 +20,7 @@ use precision_gate::error::Result;
 use precision_gate::gate::{self, Quiet, Request};
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::policy::Policy;
-use precision_gate::policy::location::Held;
+use precision_gate::policy::location::TrustedLocation;
 use precision_gate::verdict::CheckId;
 use serde_json::Value;
 
@@ -46,7 +46,7 @@ fn row(case: &Path) -> Result<String> {
     let spec: Value = serde_json::from_slice(&fs::read(case.join("case.json")).expect("case.json")).expect("JSON");
     let truth = &spec["truth"];
     let request = Request {
-        baseline: Held::own(case.join("gpu").display().to_string()),
+        baseline: TrustedLocation::own(case.join("gpu").display().to_string()),
         several: Default::default(),
         candidate: case.join("npu").display().to_string(),
         checks: vec![CheckId::Dump],

@@ -14,12 +14,12 @@ use std::fmt::Write as _;
 use precision_gate::compare::evaluation::normal;
 use precision_gate::error::{Error, ErrorKind, Result};
 use precision_gate::gate::selftest::synthetic::Random;
-use precision_gate::judge::evaluation::run::{self, JudgedUnit};
+use precision_gate::judge::evaluation::run::{self, JudgedEvaluationUnit};
 use precision_gate::kind::SampleId;
 use precision_gate::pair::evaluation::{LeftOut, PairedMetric, PairedModel, PairedTask, ValuePair};
 use precision_gate::policy::Policy;
-use precision_gate::read::account::Account;
-use precision_gate::read::evaluation::{Harness, Run, Samples, Task, Value};
+use precision_gate::read::account::UnreadNumbers;
+use precision_gate::read::evaluation::{EvaluationRun, EvaluationTask, Harness, SampleValue, Samples};
 use precision_gate::result::finding::verdict_of;
 use precision_gate::result::unit::Shard;
 use precision_gate::verdict::Verdict;
@@ -126,8 +126,8 @@ fn numbers(case: Case, random: &mut Random) -> Vec<(f64, f64)> {
 fn task(name: String, values: &[(f64, f64)], is_sampled: bool) -> PairedTask {
     let pair = |(place, (b, c)): (usize, &(f64, f64))| ValuePair {
         id: SampleId::Number(place as u64),
-        baseline: Value::Number(*b),
-        candidate: Value::Number(*c),
+        baseline: SampleValue::Number(*b),
+        candidate: SampleValue::Number(*c),
         same_answer: None,
         places: (place, place),
     };
@@ -149,9 +149,11 @@ fn task(name: String, values: &[(f64, f64)], is_sampled: bool) -> PairedTask {
 }
 
 /// A run with samples of these tasks.
-fn run_of(tasks: &[PairedTask]) -> Run {
-    let of = |task: &PairedTask| (task.name.clone(), Task { samples: Some(Samples::default()), ..Task::default() });
-    Run {
+fn run_of(tasks: &[PairedTask]) -> EvaluationRun {
+    let of = |task: &PairedTask| {
+        (task.name.clone(), EvaluationTask { samples: Some(Samples::default()), ..EvaluationTask::default() })
+    };
+    EvaluationRun {
         harness: Harness::LmEval,
         model: "model".to_owned(),
         path: String::new(),
@@ -160,12 +162,12 @@ fn run_of(tasks: &[PairedTask]) -> Run {
         groups: BTreeMap::new(),
         older: Vec::new(),
         damages: Vec::new(),
-        account: Account::default(),
+        account: UnreadNumbers::default(),
     }
 }
 
 /// The units of a run.
-fn judge(tasks: Vec<PairedTask>, policy: &Policy) -> Vec<JudgedUnit> {
+fn judge(tasks: Vec<PairedTask>, policy: &Policy) -> Vec<JudgedEvaluationUnit> {
     let (baseline, candidate) = (run_of(&tasks), run_of(&tasks));
     let model = PairedModel {
         name: "model".to_owned(),
@@ -178,7 +180,7 @@ fn judge(tasks: Vec<PairedTask>, policy: &Policy) -> Vec<JudgedUnit> {
     run::judge(&[model], &[], policy, &|_, _| None).units
 }
 
-fn verdict(units: &[JudgedUnit]) -> Verdict {
+fn verdict(units: &[JudgedEvaluationUnit]) -> Verdict {
     verdict_of(units.iter().flat_map(|unit| &unit.findings))
 }
 

@@ -14,9 +14,9 @@ use precision_gate::error::{Error, ErrorKind, Result};
 use precision_gate::gate::{Quiet, Request, run};
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::policy::Policy;
-use precision_gate::policy::location::Held;
+use precision_gate::policy::location::TrustedLocation;
 use precision_gate::policy::loss::preset::Preset;
-use precision_gate::report::messages::short;
+use precision_gate::report::messages::short_number;
 use precision_gate::result::GateResult;
 use precision_gate::result::unit::{CurveUnit, Unit};
 use precision_gate::verdict::{CheckId, Verdict};
@@ -40,7 +40,7 @@ fn main() -> Result<()> {
         let mut row = vec![case.name.clone(), case.truth.clone(), unit.mode.clone()];
         for rule in ["step_1_rel", "head_max_rel", "mean_rel", "tail_signed_rel"] {
             let found = unit.rules.iter().find(|outcome| outcome.rule == rule).and_then(|outcome| outcome.value);
-            row.push(found.map_or_else(|| "-".into(), |value| short(value.0)));
+            row.push(found.map_or_else(|| "-".into(), |value| short_number(value.0)));
         }
         row.push(format!("**{}**", ours.verdict.as_str()));
         for preset in Preset::ALL {
@@ -73,7 +73,7 @@ fn case(path: &Path) -> Option<Case> {
 
 fn judge(case: &Case, policy: Policy) -> Result<GateResult> {
     let request = Request {
-        baseline: Held::own(case.baseline.display().to_string()),
+        baseline: TrustedLocation::own(case.baseline.display().to_string()),
         several: Default::default(),
         candidate: case.candidate.display().to_string(),
         checks: vec![CheckId::Loss],

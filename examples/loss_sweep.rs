@@ -18,8 +18,8 @@ use precision_gate::error::{Error, ErrorKind, Result};
 use precision_gate::fetch::Fetcher;
 use precision_gate::gate::loss;
 use precision_gate::gate::recognisers;
-use precision_gate::gate::repeats::Repeats;
-use precision_gate::gate::selftest::synthetic::{Defect, Noise, Run};
+use precision_gate::gate::repeats::RepeatOpener;
+use precision_gate::gate::selftest::synthetic::{Defect, Noise, SyntheticRun};
 use precision_gate::policy::Policy;
 use precision_gate::policy::loss::Mode;
 use precision_gate::policy::loss::preset::Preset;
@@ -71,14 +71,14 @@ fn defect(kind: &str, size: f64) -> Defect {
 fn verdict(judge: Judge, noise: Noise, defect: Option<Defect>, seed: u64) -> Result<Verdict> {
     let mut policy = Policy::default();
     (policy.loss.mode, policy.loss.preset) = (judge.mode, judge.preset);
-    let baseline = Run::healthy(STEPS, seed);
+    let baseline = SyntheticRun::healthy(STEPS, seed);
     let mut candidate = baseline.clone().with_noise(noise, seed + 1000);
     if let Some(defect) = defect {
         candidate = candidate.with_defect(defect, seed + 2000);
     }
-    let curves = ([baseline.file("b")], [candidate.file("c")]);
+    let curves = ([baseline.curve_file("b")], [candidate.curve_file("c")]);
     let fetcher = Fetcher::default();
-    let repeats = Repeats { fetcher: &fetcher, recognisers: recognisers() };
+    let repeats = RepeatOpener { fetcher: &fetcher, recognisers: recognisers() };
     let mut outcome = loss::check(&curves.0, &curves.1, &policy, repeats, None)?;
     outcome.settle(&policy);
     Ok(outcome.check.verdict)
@@ -183,7 +183,7 @@ fn paint(root: &plot::Area<'_>, lines: &[(Judge, Vec<(f64, f64)>)]) -> Result<()
         .map_err(picture)?;
     chart
         .configure_mesh()
-        .x_label_formatter(&|size| format!("{} %", precision_gate::report::messages::short(size * 100.0)))
+        .x_label_formatter(&|size| format!("{} %", precision_gate::report::messages::short_number(size * 100.0)))
         .y_label_formatter(&|rate| if (0.0..=1.01).contains(rate) { percent(*rate) } else { String::new() })
         .x_desc("size of the defect")
         .label_style(("sans-serif", 26))

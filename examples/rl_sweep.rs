@@ -20,7 +20,7 @@ use std::sync::Arc;
 use plotters::prelude::{ChartBuilder, IntoLogRange, LineSeries, PathElement, RGBColor, Text, WHITE};
 use plotters::style::Color;
 use precision_gate::error::{Error, ErrorKind, Result};
-use precision_gate::fetch::{Memory, Room};
+use precision_gate::fetch::{MemorySource, Room};
 use precision_gate::gate::loss;
 use precision_gate::gate::selftest::synthetic::Random;
 use precision_gate::policy::Policy;
@@ -196,7 +196,7 @@ fn log(task: Task, seed: u64, defect: Defect, size: f64) -> String {
 }
 
 fn file(name: &str, text: &str) -> Result<CurveFile> {
-    let source = Memory::new(name, text.as_bytes().to_vec());
+    let source = MemorySource::new(name, text.as_bytes().to_vec());
     let format = curve::recognise(text.as_bytes(), &source)
         .ok_or_else(|| Error::new(ErrorKind::Internal, name, "is not recognised"))?;
     let mut runs = curve::read(Arc::new(source), format, &Room::unlimited())?;
@@ -351,7 +351,7 @@ fn paint(root: &plot::Area<'_>, lines: &[Line]) -> Result<()> {
         .map_err(picture)?;
     chart
         .configure_mesh()
-        .x_label_formatter(&|size| format!("{} %", precision_gate::report::messages::short(size * 100.0)))
+        .x_label_formatter(&|size| format!("{} %", precision_gate::report::messages::short_number(size * 100.0)))
         .y_label_formatter(&|rate| {
             if (0.0..=1.01).contains(rate) { format!("{:.0} %", rate * 100.0) } else { String::new() }
         })

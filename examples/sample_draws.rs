@@ -13,11 +13,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use precision_gate::error::{Error, ErrorKind, Result};
-use precision_gate::fetch::{Memory, Room};
+use precision_gate::fetch::{MemorySource, Room};
 use precision_gate::gate::selftest::synthetic::Random;
-use precision_gate::judge::samples::curves::{Curves, is_judged, judge, prepare};
-use precision_gate::judge::samples::decide::Setting;
-use precision_gate::judge::samples::runs::Runs;
+use precision_gate::judge::samples::curves::{MetricCurves, is_judged, judge, prepare};
+use precision_gate::judge::samples::decide::SampleSetting;
+use precision_gate::judge::samples::runs::SampleRuns;
 use precision_gate::kind::Role;
 use precision_gate::pair::curve::pair_curves;
 use precision_gate::policy::samples::SamplesPolicy;
@@ -78,7 +78,7 @@ fn pool(system: &Path) -> Result<Vec<Run>> {
     for side in ["baseline", "candidate"] {
         for file in entries(&system.join(side))? {
             let bytes = std::fs::read(&file).map_err(|error| Error::io(file.display().to_string(), &error))?;
-            let source = Memory::new(name(&file), bytes.clone());
+            let source = MemorySource::new(name(&file), bytes.clone());
             let format = curve::recognise(&bytes, &source).ok_or_else(|| usage("a file is no curve"))?;
             let files = curve::read(Arc::new(source), format, &Room::unlimited())?;
             let mut run = Run::new();
@@ -94,11 +94,11 @@ fn pool(system: &Path) -> Result<Vec<Run>> {
 /// Judges some runs against others.
 fn verdict(ours: &[&Run], theirs: &[&Run]) -> (Verdict, f64) {
     let policy = SamplesPolicy::default();
-    let setting = Setting { policy: &policy, profile: Profile::Default };
+    let setting = SampleSetting { policy: &policy, profile: Profile::Default };
     let named = |runs: &[&Run]| vec![SampledRun::default(); runs.len()];
-    let runs = Runs { sides: PerSide { baseline: named(ours), candidate: named(theirs) }, pairs: Vec::new() };
+    let runs = SampleRuns { sides: PerSide { baseline: named(ours), candidate: named(theirs) }, pairs: Vec::new() };
     let metrics: BTreeSet<&String> = ours.iter().chain(theirs).flat_map(|run| run.keys()).collect();
-    let of = |metric: &String| Curves {
+    let of = |metric: &String| MetricCurves {
         metric: metric.clone(),
         rank: None,
         role: metric::role(metric),
@@ -107,7 +107,8 @@ fn verdict(ours: &[&Run], theirs: &[&Run]) -> (Verdict, f64) {
             candidate: theirs.iter().map(|run| run.get(metric)).collect(),
         },
     };
-    let curves: Vec<Curves<'_>> = metrics.into_iter().map(of).filter(|curves| is_judged(curves.role, false)).collect();
+    let curves: Vec<MetricCurves<'_>> =
+        metrics.into_iter().map(of).filter(|curves| is_judged(curves.role, false)).collect();
     let prepared = curves.iter().map(|curves| prepare(curves, &runs, setting)).collect();
     let (judged, _) = judge(prepared, &runs, setting);
     let main = |rule: &&precision_gate::result::unit::SampleRule| rule.rule == "level";

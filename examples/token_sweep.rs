@@ -22,7 +22,7 @@ use std::path::Path;
 use half::bf16;
 use precision_gate::gate::{Quiet, Request, run};
 use precision_gate::policy::Policy;
-use precision_gate::policy::location::Held;
+use precision_gate::policy::location::TrustedLocation;
 use precision_gate::verdict::{CheckId, Verdict};
 use rayon::prelude::*;
 use serde_json::json;
@@ -237,7 +237,7 @@ fn judged(fault: &'static str, seed: u64) -> (Verdict, String) {
     write(&room.path().join("gpu"), &Run { engine: (&model, Kernel { is_half, ..engine }), ..healthy }, own, sizes);
     write(&room.path().join("npu"), &Run { fault, ..healthy }, seed, sizes);
     let request = Request {
-        baseline: Held::own(room.path().join("gpu").display().to_string()),
+        baseline: TrustedLocation::own(room.path().join("gpu").display().to_string()),
         several: Default::default(),
         candidate: room.path().join("npu").display().to_string(),
         checks: vec![CheckId::Tokens],

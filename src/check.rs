@@ -8,7 +8,7 @@
 
 pub use precision_gate_result::check::CheckId;
 
-use crate::nearest::question;
+use crate::nearest::did_you_mean;
 
 /// Applies the macro of a stage to every check, in the order of reports.
 ///
@@ -100,35 +100,35 @@ each_check!(commands);
 ///
 /// # Errors
 /// A message with the names there are, and the one that was probably meant.
-pub fn of_run(name: &str) -> Result<CheckId, String> {
+pub fn check_named(name: &str) -> Result<CheckId, String> {
     let known = || CheckId::CHECKS.iter().copied();
     if let Some(check) = known().find(|check| check.as_str() == name) {
         return Ok(check);
     }
     let names: Vec<&str> = known().map(CheckId::as_str).collect();
-    let meant = question(name, names.iter().copied());
+    let meant = did_you_mean(name, names.iter().copied());
     Err(format!("`{name}` is not a check{meant} (checks are {})", names.join(", ")))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{CheckId, Command, TABLE, of_run};
+    use super::{CheckId, Command, TABLE, check_named};
 
     #[test]
     fn the_table_is_that_of_results() {
         let known: Vec<(CheckId, &str)> = CheckId::CHECKS.iter().map(|check| (*check, check.as_str())).collect();
         assert_eq!(TABLE, known);
-        assert!(known.iter().all(|(check, name)| of_run(name) == Ok(*check)));
+        assert!(known.iter().all(|(check, name)| check_named(name) == Ok(*check)));
     }
 
     #[test]
     fn a_slip_is_answered_with_the_name_that_was_meant() {
         for (slip, meant) in [("dumps", "dump"), ("losss", "loss"), ("confg", "config"), ("checkpiont", "checkpoint")] {
-            let error = of_run(slip).expect_err("no check");
+            let error = check_named(slip).expect_err("no check");
             assert!(error.contains(&format!("did you mean `{meant}`?")), "{error}");
         }
         for other in ["artifacts", "policy", "history", ""] {
-            let error = of_run(other).expect_err("no check");
+            let error = check_named(other).expect_err("no check");
             assert_eq!(
                 error,
                 format!(

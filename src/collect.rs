@@ -17,10 +17,10 @@ use zip::{CompressionMethod, DateTime, ZipWriter};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::read::json::{self, Json};
-use crate::read::pack::{DIGESTS, Settings};
+use crate::read::pack::{DIGESTS, PackSettings};
 use crate::redact::{REDACTED, Redactor};
 
-pub use request::{Redaction, Request};
+pub use request::{CollectRequest, Redaction};
 
 /// A pack, and notes on it.
 #[derive(Debug)]
@@ -34,12 +34,12 @@ pub struct Collected {
 }
 
 /// Collects a pack. The same machine gives the same bytes.
-pub fn collect(request: &Request) -> Result<Collected> {
+pub fn collect(request: &CollectRequest) -> Result<Collected> {
     let mut notes = Vec::new();
-    let packages = packages::installed(request, &mut notes)?;
+    let packages = packages::installed_packages(request, &mut notes)?;
     let settings = settings::read_all(&request.settings, &mut notes)?;
-    let digests = digests::of(request, &mut notes)?;
-    let environment: Settings =
+    let digests = digests::file_digests(request, &mut notes)?;
+    let environment: PackSettings =
         request.environment.iter().map(|(name, value)| (name.clone(), Json::Text(value.clone()))).collect();
     let hidden = Hidden::new(&request.redaction, &environment, &settings);
     let mut archive = Archive::new();
@@ -69,12 +69,12 @@ struct Hidden<'a> {
 }
 
 impl<'a> Hidden<'a> {
-    fn new(redaction: &'a Redaction, environment: &Settings, settings: &Settings) -> Self {
+    fn new(redaction: &'a Redaction, environment: &PackSettings, settings: &PackSettings) -> Self {
         let named = environment.iter().chain(settings).map(|(name, value)| (name.as_str(), value));
         Self { redaction, redactor: Redactor::new(named) }
     }
 
-    fn all(&self, settings: Settings) -> Json {
+    fn all(&self, settings: PackSettings) -> Json {
         let Redaction::On(patterns) = self.redaction else { return Json::Object(settings) };
         let entry = |(name, value): (String, Json)| {
             let listed = patterns.iter().any(|pattern| pattern.matches(&name));

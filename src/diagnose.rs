@@ -30,10 +30,10 @@ mod value_pair;
 mod values;
 mod without_call;
 
-pub use before::{Before, Gradients};
-pub use context::{Context, Peer, PeerOperation};
+pub use before::{ParameterGradients, StepBefore};
+pub use context::{DumpContext, Peer, PeerOperation};
 pub use location::location;
 pub use shard::wrong_shards;
-pub use story::{Run, in_dump, story};
+pub use story::{RunOutcome, dump_diagnoses, story};
 pub use values::TensorCache;
 pub use without_call::advise_without_call;

@@ -31,23 +31,23 @@ mod settings;
 mod source;
 pub mod writable;
 
-pub use budget::{Budget, bounded, hold};
+pub use budget::{Budget, check_memory, with_memory_limit};
 pub use digest::Digest;
 pub use disk::Disk;
 pub use environment::Environment;
 pub use fetcher::Fetcher;
-pub use files::{FileEntry, Files, Opened, RoomAhead};
+pub use files::{FileEntry, Files, Opened, ReadAheadRoom};
 #[cfg(feature = "network")]
-pub(crate) use location::encode;
+pub(crate) use location::encode_segment;
 pub use location::{BucketLocation, GitHubLocation, GitLabLocation, HttpLocation, Location, without_secrets};
 #[cfg(feature = "network")]
 pub(crate) use network::limited;
-pub use origin::{Origin, Trust};
+pub use origin::{ArtifactOrigin, Trust};
 pub use retry::Retry;
 pub use room::Room;
 pub use settings::{CacheSettings, Patience, Settings};
 pub(crate) use source::past_end;
-pub use source::{ByteSource, Memory, Source, read_all};
+pub use source::{ByteSource, MemorySource, Source, read_all};
 pub use writable::Writable;
 
 use std::sync::Arc;

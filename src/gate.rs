@@ -52,8 +52,8 @@ mod wiring;
 
 pub use crate::fetch::progress::{Progress, Quiet};
 pub use checks::{recognisers, search};
-pub use location::{look, open};
+pub use location::{inventory_of_location, open};
 pub use outcome::CheckOutcome;
-pub use request::{Asked, Request, Several};
+pub use request::{FurtherRuns, Request, UncheckedRequest};
 pub use run::{run, run_by};
 pub use surroundings::{Shared, SourceTree, Surroundings};

@@ -17,7 +17,7 @@ pub(crate) type Hashes = HashSet<u64, foldhash::fast::RandomState>;
 
 /// A hash that is the same within one run of the program, and evenly spread. Its seed is drawn for every run: no artifact
 /// can be made to hold two things that share one.
-pub(crate) fn of<T: Hash + ?Sized>(value: &T) -> u64 {
+pub(crate) fn hash_of<T: Hash + ?Sized>(value: &T) -> u64 {
     static STATE: LazyLock<RandomState> = LazyLock::new(RandomState::default);
     STATE.hash_one(value)
 }

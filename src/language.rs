@@ -39,7 +39,7 @@ impl Language {
     }
 
     /// The language of a word such as `zh`; `None` where it is none.
-    pub fn of_word(word: &str) -> Option<Self> {
+    pub fn from_word(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|language| language.word() == word)
     }
 
@@ -54,6 +54,6 @@ impl Language {
     pub fn of_locale(variable: impl Fn(&str) -> Option<String>) -> Self {
         let set = LOCALES.into_iter().find_map(|name| variable(name).filter(|value| !value.is_empty()));
         let language = set.as_deref().and_then(|locale| locale.split(['_', '.', '-', '@']).next()).unwrap_or_default();
-        Self::of_word(&language.to_lowercase()).unwrap_or_default()
+        Self::from_word(&language.to_lowercase()).unwrap_or_default()
     }
 }

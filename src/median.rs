@@ -1,7 +1,7 @@
 //! The median of numbers.
 
 /// The median (the upper one of an even number); `None` for nothing.
-pub(crate) fn median(mut values: Vec<f64>) -> Option<f64> {
+pub(crate) fn upper_median(mut values: Vec<f64>) -> Option<f64> {
     let middle = values.len() / 2;
     if values.is_empty() {
         return None;
@@ -10,7 +10,7 @@ pub(crate) fn median(mut values: Vec<f64>) -> Option<f64> {
 }
 
 /// The median (the mean of the two middle values of an even number); `None` for nothing.
-pub(crate) fn middle(mut values: Vec<f64>) -> Option<f64> {
+pub(crate) fn midpoint_median(mut values: Vec<f64>) -> Option<f64> {
     let (place, is_even) = (values.len() / 2, values.len().is_multiple_of(2));
     if values.is_empty() {
         return None;
@@ -23,15 +23,15 @@ pub(crate) fn middle(mut values: Vec<f64>) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use super::{median, middle};
+    use super::{midpoint_median, upper_median};
 
     #[test]
     fn an_even_number_has_two_in_the_middle() {
         for (values, upper, mean) in
             [(vec![3.0, 1.0, 2.0], 2.0, 2.0), (vec![4.0, 1.0, 2.0, 3.0], 3.0, 2.5), (vec![2.0; 4], 2.0, 2.0)]
         {
-            assert_eq!((median(values.clone()), middle(values)), (Some(upper), Some(mean)));
+            assert_eq!((upper_median(values.clone()), midpoint_median(values)), (Some(upper), Some(mean)));
         }
-        assert_eq!((median(Vec::new()), middle(Vec::new())), (None, None));
+        assert_eq!((upper_median(Vec::new()), midpoint_median(Vec::new())), (None, None));
     }
 }

@@ -12,7 +12,7 @@ const MOST_EDITS: usize = 2;
 /// ```
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let near = |known: &'a str| {
-        let edits = edits(&word.to_lowercase(), &known.to_lowercase());
+        let edits = edit_distance(&word.to_lowercase(), &known.to_lowercase());
         // In a short word fewer edits are allowed: `xor` is not `op`.
         (edits <= MOST_EDITS && 2 * edits <= known.chars().count()).then_some((edits, known))
     };
@@ -20,12 +20,12 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
 }
 
 /// The number of letters to insert, delete, replace or swap with their neighbour that make `left` of `right`.
-pub fn edits(left: &str, right: &str) -> usize {
+pub fn edit_distance(left: &str, right: &str) -> usize {
     damerau_levenshtein(left, right)
 }
 
 /// `; did you mean ...?`, or nothing where no known word is near.
-pub fn question<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+pub fn did_you_mean<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     nearest(word, known).map_or_else(String::new, |meant| format!("; did you mean `{meant}`?"))
 }
 

@@ -27,7 +27,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 pub use dir::Dir;
-pub use documents::{RESULT, Set};
+pub use documents::{DocumentSet, RESULT};
 pub use draft::Draft;
 
 use tempfile::TempDir;
@@ -39,7 +39,7 @@ use lock::Lock;
 #[derive(Debug)]
 pub struct Output {
     path: PathBuf,
-    set: Set,
+    set: DocumentSet,
     state: Mutex<State>,
     /// The folder itself where nobody keeps it; goes after what lies in it.
     _scratch: Option<TempDir>,
@@ -65,9 +65,9 @@ impl Output {
     ///
     /// # Errors
     /// `Usage` where another run holds the folder, or something else than a file or folder stands in the way.
-    pub fn begin(path: &Path, set: Set) -> Result<Self> {
+    pub fn begin(path: &Path, set: DocumentSet) -> Result<Self> {
         let output = Self { path: path.to_owned(), set, state: Mutex::default(), _scratch: None };
-        if let Some(dir) = Dir::existing(path)? {
+        if let Some(dir) = Dir::open_existing(path)? {
             output.state().held = Some(Held::take(Arc::new(dir), set)?);
         }
         Ok(output)
@@ -78,8 +78,8 @@ impl Output {
     ///
     /// # Errors
     /// As [`begin`](Self::begin); `Usage` for a file that this program did not write.
-    pub fn begin_beside_others(path: &Path, set: Set, force: bool) -> Result<Self> {
-        if let Some(dir) = Dir::existing(path)?.filter(|_| !force) {
+    pub fn begin_beside_others(path: &Path, set: DocumentSet, force: bool) -> Result<Self> {
+        if let Some(dir) = Dir::open_existing(path)?.filter(|_| !force) {
             check_own(&dir, set)?;
         }
         Self::begin(path, set)
@@ -89,7 +89,7 @@ impl Output {
     ///
     /// # Errors
     /// Where no folder can be made.
-    pub fn scratch(set: Set) -> Result<Self> {
+    pub fn scratch(set: DocumentSet) -> Result<Self> {
         let folder = tempfile::tempdir().map_err(|error| Error::io("a temporary folder", &error))?;
         let output = Self::begin(folder.path(), set)?;
         Ok(Self { _scratch: Some(folder), ..output })
@@ -105,7 +105,7 @@ impl Output {
     /// # Errors
     /// As [`begin`](Self::begin); and what creating gives.
     pub fn draft(&self, name: &str) -> Result<Draft> {
-        Draft::begin(self.dir()?, name)
+        Draft::create(self.dir()?, name)
     }
 
     /// Keeps a document that is complete until all are.
@@ -119,7 +119,7 @@ impl Output {
     /// As [`draft`](Self::draft); and what writing gives.
     pub fn write(&self, name: &str, bytes: &[u8]) -> Result<()> {
         let mut draft = self.draft(name)?;
-        draft.fill(bytes)?;
+        draft.write_bytes(bytes)?;
         self.keep(draft);
         Ok(())
     }
@@ -131,7 +131,7 @@ impl Output {
     /// a document.
     pub fn commit(self) -> Result<()> {
         let mut state = self.state();
-        state.drafts.sort_by_key(|draft| self.set.rank(draft.name()));
+        state.drafts.sort_by_key(|draft| self.set.write_order(draft.name()));
         state.drafts.iter().try_for_each(Draft::check)?;
         std::mem::take(&mut state.drafts).into_iter().try_for_each(Draft::commit)
     }
@@ -152,17 +152,17 @@ impl Output {
 }
 
 impl Held {
-    fn take(dir: Arc<Dir>, set: Set) -> Result<Self> {
-        let lock = Lock::take(dir.clone())?;
+    fn take(dir: Arc<Dir>, set: DocumentSet) -> Result<Self> {
+        let lock = Lock::acquire(dir.clone())?;
         clean(&dir, set)?;
         Ok(Self { dir, _lock: lock })
     }
 }
 
 /// Demands that the documents of `set` in a folder are of this program, where their text says whose they are.
-fn check_own(dir: &Dir, set: Set) -> Result<()> {
+fn check_own(dir: &Dir, set: DocumentSet) -> Result<()> {
     let names = dir.names()?;
-    let is_told = |name: &&String| set.rank(name).is_some() && documents::SIGNED.contains(&name.as_str());
+    let is_told = |name: &&String| set.write_order(name).is_some() && documents::SIGNED.contains(&name.as_str());
     for name in names.iter().filter(is_told).filter(|name| dir.check(name).is_ok()) {
         let head = dir.head(name, documents::HEAD)?.unwrap_or_default();
         if !documents::is_own(&head) {
@@ -179,10 +179,10 @@ fn not_own(path: &Path) -> Error {
 }
 
 /// Removes the documents of `set` and what killed runs left, in the order that keeps the rest those of one run.
-fn clean(dir: &Dir, set: Set) -> Result<()> {
+fn clean(dir: &Dir, set: DocumentSet) -> Result<()> {
     let names = dir.names()?;
     let mut documents: Vec<(u8, &String)> =
-        names.iter().filter_map(|name| set.rank(name).map(|rank| (rank, name))).collect();
+        names.iter().filter_map(|name| set.write_order(name).map(|rank| (rank, name))).collect();
     documents.sort();
     let mut refused = None;
     for (_, name) in documents.into_iter().rev() {
@@ -192,7 +192,7 @@ fn clean(dir: &Dir, set: Set) -> Result<()> {
         }
     }
     // Something else than a file under such a name is nothing that this program wrote.
-    let left = names.iter().filter(|name| draft::is_temporary(name) && dir.check(name).is_ok());
+    let left = names.iter().filter(|name| draft::is_draft_name(name) && dir.check(name).is_ok());
     left.map(String::as_str).try_for_each(|name| dir.remove(name))?;
     refused.map_or(Ok(()), Err)
 }
@@ -247,8 +247,8 @@ pub fn write_below(root: &Path, path: &str, bytes: &[u8]) -> Result<()> {
 /// As [`write_file`].
 pub fn remove_below(root: &Path, path: &str) -> Result<()> {
     let (folder, name) = split(Path::new(path))?;
-    let Some(root) = Dir::existing_for_file(root)? else { return Ok(()) };
-    root.below(folder)?.map_or(Ok(()), |dir| dir.remove(name))
+    let Some(root) = Dir::open_existing_for_file(root)? else { return Ok(()) };
+    root.open_below(folder)?.map_or(Ok(()), |dir| dir.remove(name))
 }
 
 /// Makes the folder at `path`, reached as the folder of a file that a user named.
@@ -265,8 +265,8 @@ pub fn no_link() -> i32 {
 }
 
 fn write_whole(dir: Dir, name: &str, bytes: &[u8]) -> Result<()> {
-    let mut draft = Draft::begin(Arc::new(dir), name)?;
-    draft.fill(bytes)?;
+    let mut draft = Draft::create(Arc::new(dir), name)?;
+    draft.write_bytes(bytes)?;
     draft.commit()
 }
 

@@ -41,10 +41,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
 use crate::language::Language;
-use crate::nearest::question;
+use crate::nearest::did_you_mean;
 use crate::verdict::{CheckId, Profile, Severity};
-use location::{Named, Paths};
-use reading::{File, Path, Step};
+use location::{Paths, PolicyLocation};
+use reading::{File, Path, PathStep};
 
 /// Everything that decides a verdict.
 #[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
@@ -114,10 +114,10 @@ pub struct Policy {
     pub lang: Option<Language>,
     /// Folder with templates of documents in place of the shipped ones; `--templates` goes before it.
     #[schemars(example = &"ci/templates")]
-    pub templates: Option<Named>,
+    pub templates: Option<PolicyLocation>,
     /// Folder of the checked-out repository, whose lines findings point at; `--source-root` goes before it.
     #[schemars(example = &"src")]
-    pub source_root: Option<Named>,
+    pub source_root: Option<PolicyLocation>,
     /// Today's date, an input of every run; not part of the file.
     #[serde(skip)]
     pub today: value::Date,
@@ -146,7 +146,7 @@ pub struct SidePolicy {
 pub struct ReferencePolicy {
     /// Location, where the command line gives none.
     #[schemars(example = &"runs/cpu-fp64")]
-    pub location: Named,
+    pub location: PolicyLocation,
 }
 
 impl Policy {
@@ -163,23 +163,23 @@ impl Policy {
         }
         if let Some(code) = policy.severity.keys().find(|code| !codes.contains(&code.as_str())) {
             let path = Path::new(&[key("severity"), key(code)]);
-            let message = format!("there is no such finding code{}", question(code, codes.iter().copied()));
+            let message = format!("there is no such finding code{}", did_you_mean(code, codes.iter().copied()));
             return Err(file.refuse(&path, message).with_help(CODES));
         }
         let mut ignored = policy.health.ignore.iter().enumerate();
         if let Some((index, code)) = ignored.find(|(_, code)| !codes.contains(&code.as_str())) {
-            let path = Path::new(&[key("health"), key("ignore"), Step::Index(index)]);
-            let message = format!("there is no such finding code{}", question(code, codes.iter().copied()));
+            let path = Path::new(&[key("health"), key("ignore"), PathStep::Index(index)]);
+            let message = format!("there is no such finding code{}", did_you_mean(code, codes.iter().copied()));
             return Err(file.refuse(&path, message).with_help(CODES));
         }
         let of_source = policy.source.iter().flat_map(|source| source.rules.keys());
         if let Some(code) = of_source.into_iter().find(|code| !codes.contains(&code.as_str())) {
             let path = Path::new(&[key("source"), key("rules"), key(code)]);
-            let message = format!("there is no such rule{}", question(code, codes.iter().copied()));
+            let message = format!("there is no such rule{}", did_you_mean(code, codes.iter().copied()));
             return Err(file.refuse(&path, message).with_help("`precision-gate explain source` lists the rules"));
         }
         if let Some((index, name, reason)) = policy.dump.contradiction() {
-            let path = Path::new(&[key("dump"), key("limits"), Step::Index(index), key(name)]);
+            let path = Path::new(&[key("dump"), key("limits"), PathStep::Index(index), key(name)]);
             return Err(file.refuse(&path, reason).with_help(LIMITS));
         }
         if let Some((name, reason)) = policy.tokens.contradiction() {
@@ -189,7 +189,7 @@ impl Policy {
         let is_idle = |waiver: &waiver::Waiver| !codes.iter().any(|code| waiver.code.matches(code));
         if let Some((index, waiver)) = policy.waivers.iter().enumerate().find(|(_, waiver)| is_idle(waiver)) {
             let code = waiver.code.as_str();
-            let message = format!("`{code}` matches no finding code{}", question(code, codes.iter().copied()));
+            let message = format!("`{code}` matches no finding code{}", did_you_mean(code, codes.iter().copied()));
             return Err(file.refuse(&of_waiver(index, "code"), message).with_help(CODES));
         }
         Ok(policy)
@@ -242,12 +242,12 @@ const CODES: &str = "`precision-gate explain` lists all codes";
 /// Help of an error about limits of dumps.
 const LIMITS: &str = "for example `dump: {limits: [{op: 'Functional.softmax.*', atol: 1e-5, rtol: 1e-3}]}`";
 
-fn key(name: &str) -> Step {
-    Step::Key(name.to_owned())
+fn key(name: &str) -> PathStep {
+    PathStep::Key(name.to_owned())
 }
 
 fn of_waiver(index: usize, name: &str) -> Path {
-    Path::new(&[key("waivers"), Step::Index(index), key(name)])
+    Path::new(&[key("waivers"), PathStep::Index(index), key(name)])
 }
 
 #[cfg(test)]

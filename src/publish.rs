@@ -53,7 +53,7 @@ mod unfinished;
 pub mod watch;
 pub mod webhook;
 
-pub use desk::{Story, worst};
-pub use job::{Job, Settings, token};
+pub use desk::{Story, worst_story};
+pub use job::{Job, PublishSettings, forge_token};
 pub use session::Session;
-pub use unfinished::Why;
+pub use unfinished::UnfinishedReason;

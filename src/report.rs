@@ -64,27 +64,27 @@ pub mod write;
 pub mod writer;
 pub mod xlsx;
 
-use crate::history::record::Facts;
-use crate::msprobe::table::Table;
+use crate::history::record::EnvironmentFacts;
+use crate::msprobe::table::MsprobeTable;
 use crate::result::GateResult;
 use crate::result::operation::OperationLine;
 
 /// Result of a run, as it goes to documents and history.
 #[derive(Debug)]
-pub struct Judged {
+pub struct JudgedRun {
     /// The result, without message texts.
     pub result: GateResult,
     /// Facts about the candidate's environment, read from its artifacts and kept in the history.
-    pub facts: Facts,
+    pub facts: EnvironmentFacts,
 }
 
 /// Result of a run together with the lines and tables that its sink received.
 #[derive(Debug)]
-pub struct Outcome {
+pub struct RunOutcome {
     /// The result, without message texts.
     pub result: GateResult,
     /// One line per compared tensor.
     pub operations: Vec<OperationLine<'static>>,
     /// Tables as msprobe writes them.
-    pub tables: Vec<Table>,
+    pub tables: Vec<MsprobeTable>,
 }

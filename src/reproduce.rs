@@ -18,10 +18,10 @@ use crate::output::Output;
 use crate::result::GateResult;
 
 use call::Call;
-use data::Files;
-use target::Target;
+use data::TensorCopies;
+use target::TargetOperation;
 
-pub use case::{Case, Recorded, RunOf};
+pub use case::{CaseRun, RecordedCall, ReproducedCase};
 
 /// The script's name.
 pub const SCRIPT: &str = "reproduce.py";
@@ -42,8 +42,8 @@ pub struct Written {
 /// reading and writing give.
 pub fn write<'a>(
     result: &'a GateResult,
-    target: Target<'a>,
-    runs: Vec<RunOf<'a>>,
+    target: TargetOperation<'a>,
+    runs: Vec<CaseRun<'a>>,
     with_data: bool,
     output: Output,
 ) -> Result<Written> {
@@ -51,25 +51,25 @@ pub fn write<'a>(
     for of in runs {
         let Some(op) = target.name_in(of.side) else { continue };
         let runnable = target::runnable_of(op)?;
-        let Some(record) = call::records(&of.dumps, &runnable)? else { continue };
+        let Some(record) = call::call_records(&of.dumps, &runnable)? else { continue };
         let call = Call::read(&record, &runnable).map_err(|cannot| cannot.error(op))?;
-        sides.push(Recorded { of, op: op.to_owned(), folder: record.folder, call });
+        sides.push(RecordedCall { source: of, op: op.to_owned(), folder: record.folder, call });
     }
-    let shown = target.shown();
+    let shown = target.shown_name();
     let Some(last) = sides.last() else {
         let error = Error::new(ErrorKind::NotFound, shown, "no dump of these folders has this call");
         return Err(error.with_help("give the folders of the two runs with --baseline and --candidate"));
     };
     let runnable = target::runnable_of(&last.op)?;
-    let mut files = Files::new(with_data.then_some(&output));
+    let mut files = TensorCopies::new(with_data.then_some(&output));
     for side in &mut sides {
         files.store(side)?;
     }
-    let case = Case { result, target, runnable, sides, with_data };
+    let case = ReproducedCase { result, target, runnable, sides, with_data };
     let notes = script::notes(&case, files.unread());
     output.write(SCRIPT, script::text(&case, &notes)?.as_bytes())?;
     let mut written = vec![SCRIPT.to_owned()];
-    for (name, text) in text::all(&case, &notes)? {
+    for (name, text) in text::issue_texts(&case, &notes)? {
         output.write(&name, text.as_bytes())?;
         written.push(name);
     }

@@ -12,7 +12,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use assert_cmd::Command;
-use precision_gate::judge::invariants::{ALL, Row};
+use precision_gate::judge::invariants::{ALL, InvariantRow};
 use rayon::prelude::*;
 use serde_json::Value;
 use tempfile::TempDir;
@@ -386,7 +386,7 @@ fn untold(result: &Value) -> Vec<String> {
     if names != ALL.iter().map(|row| row.invariant.as_str()).collect::<Vec<_>>() {
         return vec![format!("{names:?}")];
     }
-    let is_told = |(row, one): &(&Row, &Value)| {
+    let is_told = |(row, one): &(&InvariantRow, &Value)| {
         let breaks = |finding: &Value| row.rules.iter().any(|rule| finding["code"] == rule.code);
         // NaN in a curve breaks the invariant of that curve alone.
         let alone = |finding: &Value| breaks(finding) && finding["code"] != "curve-non-finite";

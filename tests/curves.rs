@@ -22,30 +22,30 @@ use precision_gate::gate::{Quiet, Request, run};
 use precision_gate::judge::register;
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::policy::Policy;
-use precision_gate::policy::location::Held;
-use precision_gate::report::escape::Target;
+use precision_gate::policy::location::TrustedLocation;
+use precision_gate::report::escape::TextTarget;
 use precision_gate::report::messages::Language;
 use precision_gate::report::writer::Writer;
-use precision_gate::report::{Outcome, mermaid, plot, writer};
+use precision_gate::report::{RunOutcome, mermaid, plot, writer};
 use precision_gate::result::GateResult;
 use precision_gate::result::unit::{CurveUnit, Unit};
 use precision_gate::verdict::{CheckId, Verdict};
 use serde_json::Value;
 
 fn judge(baseline: &Path, candidate: &Path, policy: &str) -> GateResult {
-    let codes: Vec<&str> = register::all().map(|rule| rule.code).collect();
+    let codes: Vec<&str> = register::all_rules().map(|rule| rule.code).collect();
     let request = Request {
-        baseline: Held::own(baseline.display().to_string()),
+        baseline: TrustedLocation::own(baseline.display().to_string()),
         several: Default::default(),
         candidate: candidate.display().to_string(),
         checks: vec![CheckId::Loss],
-        policy: Policy::parse("policy.yml", policy, &codes).expect("a sound policy").of_own_files(),
+        policy: Policy::parse("policy.yml", policy, &codes).expect("a sound policy").trust_own_files(),
         matching: Matching::default(),
     };
-    let Outcome { mut result, .. } = run(&request, &Quiet).expect("judged");
+    let RunOutcome { mut result, .. } = run(&request, &Quiet).expect("judged");
     for language in [Language::Zh, Language::En] {
-        let writer = Writer::of(&result, language, Target::Plain);
-        writer::fill(&mut result.findings, &writer).expect("every finding has its text");
+        let writer = Writer::from_result(&result, language, TextTarget::Plain);
+        writer::write_finding_texts(&mut result.findings, &writer).expect("every finding has its text");
     }
     result
 }

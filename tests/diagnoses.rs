@@ -22,16 +22,16 @@ use data::fixture;
 use precision_gate::gate::{self, Quiet, Request};
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::policy::Policy;
-use precision_gate::policy::location::Held;
+use precision_gate::policy::location::TrustedLocation;
 use precision_gate::policy::value::Date;
-use precision_gate::report::Outcome;
+use precision_gate::report::RunOutcome;
 use precision_gate::result::GateResult;
 
 /// The outcome of a run over everything in two folders.
-fn run(baseline: &Path, candidate: &Path) -> Outcome {
+fn run(baseline: &Path, candidate: &Path) -> RunOutcome {
     let request = Request {
         several: Default::default(),
-        baseline: Held::own(baseline.display().to_string()),
+        baseline: TrustedLocation::own(baseline.display().to_string()),
         candidate: candidate.display().to_string(),
         checks: Request::ALL_CHECKS.to_vec(),
         policy: Policy { today: Date::try_from("2026-11-21".to_owned()).expect("a date"), ..Policy::default() },

@@ -26,9 +26,9 @@ use std::path::Path;
 use fresh::is_fresh;
 use precision_gate::judge::register;
 use precision_gate::policy::Policy;
-use precision_gate::policy::input::Input;
+use precision_gate::policy::input::InputKind;
 use precision_gate::publish::forge::ForgeKind;
-use precision_gate::publish::trust::{EVENTS, Standing, Taken, Told, taken};
+use precision_gate::publish::trust::{EVENTS, FileRights, InputSource, OriginSource, input_source};
 
 #[test]
 fn the_crate_of_results_lists_every_code() {
@@ -39,7 +39,7 @@ fn the_crate_of_results_lists_every_code() {
          /// The codes of findings, check by check. A code is never given to another finding; new ones are added.\n\
          pub const FINDINGS: &[(&str, Check, Weight)] = &[\n"
             .to_owned();
-    for rule in register::all() {
+    for rule in register::all_rules() {
         writeln!(text, "    ({:?}, Check::{:?}, Weight::{:?}),", rule.code, rule.check, rule.severity)
             .expect("a string takes it");
     }
@@ -87,32 +87,32 @@ fn the_table_of_trust_is_the_programs() {
         }) + 1
     };
     let letters = [
-        (Taken::Checkout, "C"),
-        (Taken::Target, "T"),
-        (Taken::Unchanged, "U"),
-        (Taken::Job, "J"),
-        (Taken::Forge, "F"),
-        (Taken::Data, "D"),
-        (Taken::Nowhere, "–"),
+        (InputSource::Checkout, "C"),
+        (InputSource::Target, "T"),
+        (InputSource::Unchanged, "U"),
+        (InputSource::Job, "J"),
+        (InputSource::Forge, "F"),
+        (InputSource::Data, "D"),
+        (InputSource::Nowhere, "–"),
     ];
-    let letter = |taken: Taken| letters.iter().find(|(known, _)| *known == taken).expect("a letter").1;
+    let letter = |taken: InputSource| letters.iter().find(|(known, _)| *known == taken).expect("a letter").1;
     let mut table = String::from(
         "\n### Event by event, input by input\n\nEach cell: own commit / stranger's commit, and the tests that hold it.\n\n| event | told by |",
     );
-    Input::ALL.iter().for_each(|input| write!(table, " {} |", input.name()).expect("a string takes it"));
+    InputKind::ALL.iter().for_each(|input| write!(table, " {} |", input.name()).expect("a string takes it"));
     table.push_str("\n|---|---|");
-    table.push_str(&"---|".repeat(Input::ALL.len()));
+    table.push_str(&"---|".repeat(InputKind::ALL.len()));
     for row in EVENTS {
-        let told = match row.told {
-            Told::Own => "own, if its commit is checked out; a flag: the forge",
-            Told::ByEvent => "the event",
-            Told::ByForge => "the forge",
+        let told = match row.origin_source {
+            OriginSource::Own => "own, if its commit is checked out; a flag: the forge",
+            OriginSource::ByEvent => "the event",
+            OriginSource::ByForge => "the forge",
         };
         let events = number(EVENT_TESTS[usize::from(row.forge == ForgeKind::Gitlab)]);
         write!(table, "\n| {} `{}` | {told} [{events}] |", row.forge.name(), row.event).expect("a string takes it");
-        for (input, (own, stranger)) in Input::ALL.iter().zip(INPUT_TESTS) {
+        for (input, (own, stranger)) in InputKind::ALL.iter().zip(INPUT_TESTS) {
             let [of_own, of_stranger] =
-                [Standing::Own, Standing::Stranger].map(|standing| letter(taken(standing, *input)));
+                [FileRights::Own, FileRights::Stranger].map(|standing| letter(input_source(standing, *input)));
             let (own, stranger) = (number(own), number(stranger));
             write!(table, " {of_own} [{own}] / {of_stranger} [{stranger}] |").expect("a string takes it");
         }

@@ -16,14 +16,14 @@ use std::sync::Arc;
 use files::{BINARIES, Binary, FILES};
 
 use lines::{LINES, NO_LOSS, PREFIXED, PREFIXES};
-use precision_gate::fetch::{Memory, Room, Source};
-use precision_gate::read::curve::{self, CurveFile, Format, log};
+use precision_gate::fetch::{MemorySource, Room, Source};
+use precision_gate::read::curve::{self, CurveFile, CurveFormat, log};
 use precision_gate::read::metric::{self, canonical};
 
 /// The runs in a file called `name`; `None` where it is not recognised.
-fn read(name: &str, bytes: &[u8]) -> Option<(Format, Vec<CurveFile>)> {
-    let source: Source = Arc::new(Memory::new(name, bytes.to_vec()));
-    let readable = curve::readable(bytes, &source).expect("readable");
+fn read(name: &str, bytes: &[u8]) -> Option<(CurveFormat, Vec<CurveFile>)> {
+    let source: Source = Arc::new(MemorySource::new(name, bytes.to_vec()));
+    let readable = curve::decode_text(bytes, &source).expect("readable");
     let text = readable.source.unwrap_or(source);
     let mut head = vec![0; usize::try_from(text.len()).expect("short")];
     text.read_at(0, &mut head).expect("read");

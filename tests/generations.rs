@@ -11,7 +11,7 @@ use precision_gate::gate::{self, Quiet, Request};
 use precision_gate::judge::register;
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::policy::Policy;
-use precision_gate::policy::location::Held;
+use precision_gate::policy::location::TrustedLocation;
 use precision_gate::policy::value::Date;
 use precision_gate::result::GateResult;
 use precision_gate::result::finding::{Fact, Finding};
@@ -38,12 +38,12 @@ fn cases(folder: &Path) -> Vec<PathBuf> {
 }
 
 fn judge(baseline: Option<&Path>, candidate: &Path, policy: &str) -> GateResult {
-    let codes: Vec<&str> = register::all().map(|rule| rule.code).collect();
+    let codes: Vec<&str> = register::all_rules().map(|rule| rule.code).collect();
     let today = Date::try_from("2026-11-25".to_owned()).expect("a date");
     let health = if baseline.is_none() && !policy.contains("health:") { "health: true\n" } else { "" };
     let text = format!("{health}{policy}");
     let request = Request {
-        baseline: baseline.map(|path| Held::own(path.display().to_string())).unwrap_or_default(),
+        baseline: baseline.map(|path| TrustedLocation::own(path.display().to_string())).unwrap_or_default(),
         several: Default::default(),
         candidate: candidate.display().to_string(),
         checks: CheckId::CHECKS.to_vec(),

@@ -14,14 +14,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use data::fixture;
-use precision_gate::fetch::Memory;
+use precision_gate::fetch::MemorySource;
 use precision_gate::gate::{self, Quiet, Request};
 use precision_gate::judge::register;
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::policy::Policy;
-use precision_gate::policy::location::Held;
+use precision_gate::policy::location::TrustedLocation;
 use precision_gate::policy::value::Date;
-use precision_gate::read::monitor::{Place, Table, Taken};
+use precision_gate::read::monitor::{MonitorPlace, MonitorTable, RowMemory};
 use precision_gate::result::GateResult;
 use precision_gate::result::unit::{MonitorUnit, monitors};
 use precision_gate::verdict::{CheckId, Verdict};
@@ -33,10 +33,10 @@ fn cases() -> PathBuf {
 }
 
 fn judge(baseline: &Path, candidate: &Path, policy: &str) -> GateResult {
-    let codes: Vec<&str> = register::all().map(|rule| rule.code).collect();
+    let codes: Vec<&str> = register::all_rules().map(|rule| rule.code).collect();
     let today = Date::try_from("2026-11-23".to_owned()).expect("a date");
     let request = Request {
-        baseline: Held::own(baseline.display().to_string()),
+        baseline: TrustedLocation::own(baseline.display().to_string()),
         several: Default::default(),
         candidate: candidate.display().to_string(),
         checks: CheckId::CHECKS.to_vec(),
@@ -501,9 +501,10 @@ fn every_row_that_was_counted_is_read_at_its_step_whatever_bytes_a_table_holds()
                 _ => bytes.truncate(at.max(60)),
             }
         }
-        let (source, place) = (Arc::new(Memory::new("table", bytes)), Place::of(&path.display().to_string()));
-        let again = Table::open_beside(place.clone(), source.clone(), &Taken::all());
-        let table = Table::open(place, source);
+        let (source, place) =
+            (Arc::new(MemorySource::new("table", bytes)), MonitorPlace::from_path(&path.display().to_string()));
+        let again = MonitorTable::open_sharing_memory(place.clone(), source.clone(), &RowMemory::all());
+        let table = MonitorTable::open(place, source);
         damaged += u64::from(table.damage.is_some());
         let mut counted: BTreeMap<i64, u64> = BTreeMap::new();
         table.steps().for_each(|(step, rows)| *counted.entry(step).or_default() += rows);

@@ -10,15 +10,15 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use precision_gate::fetch::Memory;
+use precision_gate::fetch::MemorySource;
 use precision_gate::gate::{self, Quiet, Request};
 use precision_gate::judge::register;
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::policy::Policy;
-use precision_gate::policy::location::Held;
+use precision_gate::policy::location::TrustedLocation;
 use precision_gate::policy::value::Date;
-use precision_gate::read::operators::{Damage, TableKind, read_compared, read_details, read_results};
-use precision_gate::report::Outcome;
+use precision_gate::read::operators::{OperatorDamage, TableKind, read_compared, read_details, read_results};
+use precision_gate::report::RunOutcome;
 use precision_gate::result::GateResult;
 use precision_gate::result::unit::{OperatorsUnit, operators};
 use precision_gate::verdict::{CheckId, Verdict};
@@ -29,12 +29,12 @@ fn cases() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/operators")
 }
 
-fn run(baseline: &Path, candidate: &Path, policy: &str) -> Outcome {
-    let codes: Vec<&str> = register::all().map(|rule| rule.code).collect();
+fn run(baseline: &Path, candidate: &Path, policy: &str) -> RunOutcome {
+    let codes: Vec<&str> = register::all_rules().map(|rule| rule.code).collect();
     let today = Date::try_from("2026-11-23".to_owned()).expect("a date");
     let request = Request {
         several: Default::default(),
-        baseline: Held::own(baseline.display().to_string()),
+        baseline: TrustedLocation::own(baseline.display().to_string()),
         candidate: candidate.display().to_string(),
         checks: CheckId::CHECKS.to_vec(),
         policy: Policy { today, ..Policy::parse("policy.yml", policy, &codes).expect("a sound policy") },
@@ -47,7 +47,7 @@ fn judge(baseline: &Path, candidate: &Path, policy: &str) -> GateResult {
     run(baseline, candidate, policy).result
 }
 
-fn judge_case(name: &str) -> Outcome {
+fn judge_case(name: &str) -> RunOutcome {
     run(&cases().join(name).join("gpu"), &cases().join(name).join("npu"), "")
 }
 
@@ -177,7 +177,7 @@ fn msprobe_status_is_reproduced_row_by_row() {
             continue;
         }
         let bytes = fs::read(file(&expected, "api_precision_compare_details")).expect("a table");
-        let wanted = read_compared(&Memory::new("expected", bytes)).expect("a table").rows;
+        let wanted = read_compared(&MemorySource::new("expected", bytes)).expect("a table").rows;
         let wanted: BTreeMap<&str, &str> = wanted.iter().map(|row| (row.name.as_str(), row.status.as_str())).collect();
         let name = entry.file_name().to_string_lossy().into_owned();
         for found in listing(&judge_case(&name)) {
@@ -189,7 +189,7 @@ fn msprobe_status_is_reproduced_row_by_row() {
 }
 
 /// Rows of `operators_result.csv`, by title.
-fn listing(outcome: &Outcome) -> Vec<BTreeMap<String, String>> {
+fn listing(outcome: &RunOutcome) -> Vec<BTreeMap<String, String>> {
     let table = outcome.tables.iter().find(|table| table.name == "operators_result").expect("the table");
     let row = |row: &Vec<_>| table.columns.iter().cloned().zip(row.iter().map(text)).collect();
     table.rows.iter().map(row).collect()
@@ -388,9 +388,13 @@ fn a_cut_or_foreign_table_is_damage_wherever_it_ends() {
     }
     let text = table.as_bytes();
     for end in 0..200 {
-        let read = read_details(&Memory::new("cut", text[..end].to_vec())).expect("a table");
+        let read = read_details(&MemorySource::new("cut", text[..end].to_vec())).expect("a table");
         assert!(read.rows.is_empty());
-        assert!(matches!(read.damage, Some(Damage::Empty | Damage::Header)), "{end}: {:?}", read.damage);
+        assert!(
+            matches!(read.damage, Some(OperatorDamage::Empty | OperatorDamage::Header)),
+            "{end}: {:?}",
+            read.damage
+        );
     }
 }
 
@@ -426,8 +430,9 @@ fn tables_of_results_add_operators_without_details() {
         row(&judged("Functional.gelu.0,pass,pass\r\n", "Functional.gelu.0,error,pass\r\n")),
         Some("Functional.gelu.0")
     );
-    let cut = read_results(&Memory::new("cut", format!("{results}Torch.new.0,pa").into_bytes()), TableKind::Results);
-    assert_eq!(cut.expect("a table").damage, Some(Damage::Cut { line: 2 }));
+    let cut =
+        read_results(&MemorySource::new("cut", format!("{results}Torch.new.0,pa").into_bytes()), TableKind::Results);
+    assert_eq!(cut.expect("a table").damage, Some(OperatorDamage::Cut { line: 2 }));
 }
 
 #[test]

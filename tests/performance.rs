@@ -15,7 +15,7 @@ use precision_gate::gate::{self, Quiet, Request};
 use precision_gate::judge::register;
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::policy::Policy;
-use precision_gate::policy::location::Held;
+use precision_gate::policy::location::TrustedLocation;
 use precision_gate::policy::value::Date;
 use precision_gate::report::messages::Language;
 use precision_gate::report::plot::performance::performance_png;
@@ -32,9 +32,9 @@ fn cases() -> PathBuf {
 }
 
 fn parsed(policy: &str) -> Policy {
-    let codes: Vec<&str> = register::all().map(|rule| rule.code).collect();
+    let codes: Vec<&str> = register::all_rules().map(|rule| rule.code).collect();
     let today = Date::try_from("2026-11-23".to_owned()).expect("a date");
-    Policy { today, ..Policy::parse("policy.yml", policy, &codes).expect("a sound policy").of_own_files() }
+    Policy { today, ..Policy::parse("policy.yml", policy, &codes).expect("a sound policy").trust_own_files() }
 }
 
 fn judge(baseline: &Path, candidate: &Path, policy: &str) -> GateResult {
@@ -43,7 +43,7 @@ fn judge(baseline: &Path, candidate: &Path, policy: &str) -> GateResult {
 
 fn try_judge(baseline: &Path, candidate: &Path, policy: &str) -> Result<GateResult, Error> {
     let request = Request {
-        baseline: Held::own(baseline.display().to_string()),
+        baseline: TrustedLocation::own(baseline.display().to_string()),
         several: Default::default(),
         candidate: candidate.display().to_string(),
         checks: CheckId::CHECKS.to_vec(),

@@ -10,8 +10,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use assert_cmd::Command;
-use precision_gate::judge::samples::decide::{self, Numbers, Scale, Setting};
-use precision_gate::judge::samples::runs::Runs;
+use precision_gate::judge::samples::decide::{self, NumberScale, RuleNumbers, SampleSetting};
+use precision_gate::judge::samples::runs::SampleRuns;
 use precision_gate::policy::samples::SamplesPolicy;
 use precision_gate::verdict::{PerSide, Profile, Side, Verdict};
 use rayon::prelude::*;
@@ -367,7 +367,7 @@ fn suites_are_renewed_where_they_agree_and_say_why() {
 }
 
 /// Numbers of a rule whose runs are drawn from one normal distribution, the candidate's shifted.
-fn drawn(draw: u64, [n, m]: [u64; 2], shift: f64) -> Numbers {
+fn drawn(draw: u64, [n, m]: [u64; 2], shift: f64) -> RuleNumbers {
     let normal = |run: u64| {
         // The sum of twelve uniform numbers has the variance of four on -1 to 1.
         (0..12).map(|part| noise(run, part)).sum::<f64>() / 2.0
@@ -375,10 +375,10 @@ fn drawn(draw: u64, [n, m]: [u64; 2], shift: f64) -> Numbers {
     let of = |first: u64, count: u64, shift: f64| {
         (first..first + count).map(|run| Some(100.0 + shift + normal(draw * 64 + run))).collect::<Vec<_>>()
     };
-    Numbers {
+    RuleNumbers {
         rule: "level",
         of_runs: PerSide { baseline: of(0, n, 0.0), candidate: of(32, m, shift) },
-        scale: Scale::Relative,
+        scale: NumberScale::Relative,
         matters: 1e-6,
         better: None,
         is_main: true,
@@ -387,7 +387,7 @@ fn drawn(draw: u64, [n, m]: [u64; 2], shift: f64) -> Numbers {
 }
 
 /// The same draws as pairs of the same seeds, which share most of their spread.
-fn drawn_pairs(draw: u64, pairs: u64, shift: f64) -> (Numbers, Runs) {
+fn drawn_pairs(draw: u64, pairs: u64, shift: f64) -> (RuleNumbers, SampleRuns) {
     let mut numbers = drawn(draw, [pairs, pairs], shift);
     for side in Side::BOTH {
         for (pair, value) in (0..).zip(numbers.of_runs[side].iter_mut().flatten()) {
@@ -395,11 +395,11 @@ fn drawn_pairs(draw: u64, pairs: u64, shift: f64) -> (Numbers, Runs) {
         }
     }
     let pairs = (0..usize::try_from(pairs).expect("few")).map(|pair| [pair, pair]).collect();
-    (numbers, Runs { pairs, ..Runs::default() })
+    (numbers, SampleRuns { pairs, ..SampleRuns::default() })
 }
 
 /// Numbers and runs of a draw with a shift.
-type Draws<'a> = dyn Fn(u64, f64) -> (Numbers, Runs) + Sync + 'a;
+type Draws<'a> = dyn Fn(u64, f64) -> (RuleNumbers, SampleRuns) + Sync + 'a;
 
 /// Draws of healthy runs, and of shifted ones.
 const DRAWS: u64 = 1000;
@@ -407,8 +407,8 @@ const DRAWS: u64 = 1000;
 #[test]
 fn healthy_runs_fail_less_than_once_in_a_hundred_and_the_detectable_shift_is_found_nine_times_in_ten() {
     let policy = SamplesPolicy::default();
-    let setting = Setting { policy: &policy, profile: Profile::Default };
-    let apart = |sides: [u64; 2]| move |draw, shift| (drawn(draw, sides, shift), Runs::default());
+    let setting = SampleSetting { policy: &policy, profile: Profile::Default };
+    let apart = |sides: [u64; 2]| move |draw, shift| (drawn(draw, sides, shift), SampleRuns::default());
     let paired = |pairs: u64| move |draw, shift| drawn_pairs(draw, pairs, shift);
     let kinds: [(&str, &Draws<'_>); 9] = [
         ("3+3", &apart([3, 3])),
@@ -424,7 +424,7 @@ fn healthy_runs_fail_less_than_once_in_a_hundred_and_the_detectable_shift_is_fou
     for (kind, of) in kinds {
         let rule = |draw: u64, shift: f64| {
             let (numbers, runs) = of(draw, shift);
-            decide::all(&[("loss", &numbers)], &runs, setting).remove(0).rule
+            decide::decide_all(&[("loss", &numbers)], &runs, setting).remove(0).rule
         };
         let fails = |draw: &u64, shift: f64| rule(*draw, shift).verdict == Verdict::Fail;
         let alarms = (0..DRAWS).into_par_iter().filter(|draw| fails(draw, 0.0)).count();

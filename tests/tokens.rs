@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use precision_gate::fetch;
-use precision_gate::read::tokens::{Row, Scratch, TokensFile, TokensFormat, open_all};
+use precision_gate::read::tokens::{Scratch, TokensFile, TokensFormat, TokensRow, open_all};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use zip::CompressionMethod;
@@ -129,14 +129,14 @@ fn every_case_gets_its_verdict_cause_place_and_numbers() {
 }
 
 /// Answers of a file of a case.
-fn rows(case: &str, path: &str) -> Vec<Row> {
+fn rows(case: &str, path: &str) -> Vec<TokensRow> {
     let files = fetch::open(&side(case, "npu").display().to_string()).expect("there");
     let file = TokensFile { path: path.to_owned(), format: TokensFormat::Torch };
     let opened = open_all(files.as_ref(), &[file]);
     let table = opened.tables.first().expect("it opens");
     let mut scratch = Scratch::default();
     let read = |nth: u64| {
-        let mut row = Row::default();
+        let mut row = TokensRow::default();
         table.read(nth, &mut scratch, &mut row).expect("it is read");
         row
     };
@@ -166,7 +166,7 @@ fn floats(values: &[f64]) -> Vec<u8> {
 type Arrays = Vec<(&'static str, &'static str, Vec<usize>, Vec<u8>)>;
 
 /// A batch with padding on both sides, as verl has it.
-fn batch(rows: &[Row]) -> Arrays {
+fn batch(rows: &[TokensRow]) -> Arrays {
     let longest = rows.iter().map(|row| row.prompt.len()).max().expect("rows");
     let width = rows[0].engine.len();
     let (mut prompts, mut responses, mut attention, mut mask) = (vec![], vec![], vec![], vec![]);
@@ -193,7 +193,7 @@ fn batch(rows: &[Row]) -> Arrays {
 }
 
 /// The same answers packed one behind the other.
-fn packed(rows: &[Row]) -> Arrays {
+fn packed(rows: &[TokensRow]) -> Arrays {
     let (mut tokens, mut mask, mut engine, mut trainer) = (vec![], vec![], vec![], vec![]);
     let mut boundaries = vec![0_i64];
     for row in rows {
@@ -238,7 +238,7 @@ fn safetensors(arrays: &Arrays) -> Vec<u8> {
     [&(header.len() as u64).to_le_bytes()[..], &header, &bytes].concat()
 }
 
-fn line(row: &Row) -> Value {
+fn line(row: &TokensRow) -> Value {
     let answer = row.response.len();
     let of = |values: &[f64]| values.iter().take(answer).copied().collect::<Vec<f64>>();
     json!({
@@ -248,7 +248,7 @@ fn line(row: &Row) -> Value {
     })
 }
 
-fn lines(rows: &[Row]) -> Vec<u8> {
+fn lines(rows: &[TokensRow]) -> Vec<u8> {
     rows.iter().map(|row| format!("{}\n", line(row))).collect::<String>().into_bytes()
 }
 

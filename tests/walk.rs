@@ -10,8 +10,8 @@ use data::{beside, fixture};
 use precision_gate::gate::{self, Quiet, Request};
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::policy::Policy;
-use precision_gate::policy::location::Held;
-use precision_gate::report::escape::Target;
+use precision_gate::policy::location::TrustedLocation;
+use precision_gate::report::escape::TextTarget;
 use precision_gate::report::messages::Language;
 use precision_gate::report::writer;
 use precision_gate::report::writer::Writer;
@@ -33,7 +33,7 @@ fn folders(root: &Path) -> Vec<PathBuf> {
 fn against_itself(location: &Path) -> Option<String> {
     let location = location.display().to_string();
     let request = Request {
-        baseline: Held::own(location.clone()),
+        baseline: TrustedLocation::own(location.clone()),
         several: Default::default(),
         candidate: location.clone(),
         checks: Request::ALL_CHECKS.to_vec(),
@@ -44,8 +44,8 @@ fn against_itself(location: &Path) -> Option<String> {
         Ok(outcome) => outcome.result,
         Err(error) => return error.to_string().is_empty().then(|| format!("{location}: an error without a word")),
     };
-    let writer = Writer::of(&result, Language::Zh, Target::Plain);
-    writer::fill(&mut result.findings, &writer).expect("every finding has a text");
+    let writer = Writer::from_result(&result, Language::Zh, TextTarget::Plain);
+    writer::write_finding_texts(&mut result.findings, &writer).expect("every finding has a text");
     if result.verdict == Verdict::Fail {
         return Some(format!("{location} fails against itself: {:?}", result.findings));
     }

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use precision_gate::gate::CheckOutcome;
 use precision_gate::gate::loss;
-use precision_gate::gate::selftest::synthetic::{Defect, Noise, Run};
+use precision_gate::gate::selftest::synthetic::{Defect, Noise, SyntheticRun};
 use precision_gate::policy::Policy;
 use precision_gate::policy::loss::Mode;
-use precision_gate::read::account::Account;
+use precision_gate::read::account::UnreadNumbers;
 use precision_gate::read::curve::series::Series;
-use precision_gate::read::curve::{CurveFile, Logged, Told};
+use precision_gate::read::curve::{CurveFile, LogFacts, LossMeaning};
 
 use crate::{blocks, percent, speaks};
 
@@ -49,8 +49,8 @@ fn seeds(steps: u64) -> u64 {
 }
 
 /// A baseline and the same run as another platform computes it.
-fn pair(steps: u64, noise: Noise, seed: u64) -> (Run, Run) {
-    let baseline = Run::healthy(steps, seed);
+fn pair(steps: u64, noise: Noise, seed: u64) -> (SyntheticRun, SyntheticRun) {
+    let baseline = SyntheticRun::healthy(steps, seed);
     (baseline.clone(), baseline.with_noise(noise, seed + 1000))
 }
 
@@ -85,7 +85,7 @@ fn healthy() {
         let of = |steps: &u64| {
             shares(seeds(*steps), |seed| {
                 let (baseline, candidate) = pair(*steps, noise, seed);
-                judged(baseline.file("b"), candidate.file("c"), mode)
+                judged(baseline.curve_file("b"), candidate.curve_file("c"), mode)
             })
         };
         row(name, RUNS.iter().map(of));
@@ -102,7 +102,7 @@ fn long(size: f64, noise: Noise, mode: Mode) {
             shares(seeds(steps), |seed| {
                 let (baseline, candidate) = pair(steps, noise, seed);
                 let fault = Defect::Window { size, from, to: (from + length - 1).min(steps) };
-                judged(baseline.file("b"), candidate.with_defect(fault, seed + 2000).file("c"), mode)
+                judged(baseline.curve_file("b"), candidate.with_defect(fault, seed + 2000).curve_file("c"), mode)
             })
         };
         row(&format!("{steps} steps"), LENGTHS.iter().map(of));
@@ -119,7 +119,7 @@ fn uniform() {
                 let (baseline, candidate) = pair(300, Noise::OwnWeights, seed);
                 let candidate = candidate.with_defect(Defect::Scale { size, from: 100 }, seed + 2000);
                 let [b, c] = [baseline, candidate].map(|run| run.with_uniform_start(classes));
-                judged(b.file("b"), c.file("c"), Mode::Auto)
+                judged(b.curve_file("b"), c.curve_file("c"), Mode::Auto)
             })
         };
         row(&classes.to_string(), sizes().map(of));
@@ -127,7 +127,7 @@ fn uniform() {
 }
 
 /// A held-out loss: the mean of the training loss around `count` points, early ones apart as repeats are there.
-fn evaluated(run: &Run, count: usize, early: f64) -> CurveFile {
+fn evaluated(run: &SyntheticRun, count: usize, early: f64) -> CurveFile {
     let every = run.loss().len() / count;
     let mean = |chunk: &[f64]| chunk.iter().sum::<f64>() / chunk.len() as f64;
     let points = run.loss().chunks(every).take(count).map(mean);
@@ -138,12 +138,12 @@ fn evaluated(run: &Run, count: usize, early: f64) -> CurveFile {
         path: String::new(),
         format: "JSON lines",
         series: vec![Series::by_step("eval_loss", values).into()],
-        logged: Logged::Samples,
+        logged: LossMeaning::Samples,
         interval: Some(1),
         margins: BTreeMap::new(),
         updates: None,
-        told: Told::default(),
-        account: Account::default(),
+        told: LogFacts::default(),
+        account: UnreadNumbers::default(),
         notes: Vec::new(),
     }
 }
@@ -175,7 +175,7 @@ fn order() {
                 Some(defect) => healthy.with_defect(defect, seed + 2000),
                 None => healthy,
             };
-            let outcome = judged(baseline.file("b"), candidate.file("c"), mode);
+            let outcome = judged(baseline.curve_file("b"), candidate.curve_file("c"), mode);
             outcome.observations.iter().any(|one| one.finding.code == "curve-data-order")
         });
         percent(found.count() as f64 / SEEDS as f64)
@@ -192,5 +192,5 @@ fn order() {
 }
 
 fn percent_of(size: f64) -> String {
-    format!("{} %", precision_gate::report::messages::short(size * 100.0))
+    format!("{} %", precision_gate::report::messages::short_number(size * 100.0))
 }

@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use nights::{NIGHTS, Night, Suite};
 use precision_gate::error::{Error, ErrorKind, Result};
 use precision_gate::history::trend::trends;
-use precision_gate::report::escape::Target;
+use precision_gate::report::escape::TextTarget;
 use precision_gate::report::messages::Language;
 use precision_gate::report::plot::trend::trend_png;
 use precision_gate::report::trend::{sparkline, table};
@@ -63,7 +63,7 @@ fn shown(suites: &[(Suite, Vec<Night>)]) -> Vec<Trend> {
 }
 
 fn nights_table(suites: &[(Suite, Vec<Night>)]) -> Result<String> {
-    let writer = Writer::new(Language::En, Target::Markdown);
+    let writer = Writer::new(Language::En, TextTarget::Markdown);
     let mut text = String::from("| suite | night | until then | warning, told once |\n|---|---:|---|---|\n");
     for (suite, nights) in suites {
         let told = nights::told(nights);
@@ -101,7 +101,7 @@ fn listed(nights: &[u64]) -> String {
 }
 
 fn last_table(trends: &[Trend]) -> Result<String> {
-    table(trends, &Writer::new(Language::En, Target::Markdown))
+    table(trends, &Writer::new(Language::En, TextTarget::Markdown))
 }
 
 fn line(text: &mut String, cells: &[&str]) {

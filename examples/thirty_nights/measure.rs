@@ -5,7 +5,7 @@ use std::fmt::Write;
 use jiff::{Timestamp, ToSpan};
 use precision_gate::gate::selftest::synthetic::Random;
 use precision_gate::history::moment::instant;
-use precision_gate::history::series::{Point, Series};
+use precision_gate::history::series::{RuleSeries, SeriesPoint};
 use precision_gate::history::trend::trend_of;
 use precision_gate::result::outcome::LimitDirection;
 use precision_gate::result::trend::Trend;
@@ -43,14 +43,14 @@ const KINDS: [(&str, Noise); 7] = [
     ("each night depends on the last (0.6)", |last, random| 0.6 * last + random.normal()),
 ];
 
-fn series(values: &[f64]) -> Series {
-    let point = |(night, value): (i64, &f64)| Point {
+fn series(values: &[f64]) -> RuleSeries {
+    let point = |(night, value): (i64, &f64)| SeriesPoint {
         time: Timestamp::UNIX_EPOCH + (24 * night).hours(),
         commit: String::new(),
         value: *value,
         verdict: Verdict::Pass,
     };
-    Series {
+    RuleSeries {
         suite: "measured".into(),
         check: CheckId::Loss,
         unit: String::new(),
@@ -178,7 +178,7 @@ struct Drifting {
 fn drifting(values: &[f64], crossing: f64) -> Drifting {
     let mut seen = Drifting { told: None, is_step: false };
     for night in FIRST_LOOK..=NIGHTS {
-        let trend = trend_of(&Series { warn: Some(FAR_LIMIT), ..series(values.get(..night).unwrap_or(values)) });
+        let trend = trend_of(&RuleSeries { warn: Some(FAR_LIMIT), ..series(values.get(..night).unwrap_or(values)) });
         seen.is_step |= trend.change.is_some();
         let on = trend.drift.and_then(|drift| drift.crosses).map(|crossing| crossing.on);
         let days = on

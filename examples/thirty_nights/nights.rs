@@ -16,13 +16,13 @@ use precision_gate::gate::history::{Moment, record};
 use precision_gate::gate::selftest::synthetic::Random;
 use precision_gate::gate::{Quiet, Request, Surroundings, run_by};
 use precision_gate::history::record::Record;
-use precision_gate::history::series::{Series, series_of};
+use precision_gate::history::series::{RuleSeries, series_of};
 use precision_gate::history::summary::summarise;
 use precision_gate::history::trend::{finding, trends};
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::policy::Policy;
-use precision_gate::policy::location::Held;
-use precision_gate::report::sink::Dropped;
+use precision_gate::policy::location::TrustedLocation;
+use precision_gate::report::sink::DiscardingSink;
 use precision_gate::result::finding::Finding;
 use precision_gate::result::history::Summary;
 use precision_gate::result::trend::Trend;
@@ -125,7 +125,7 @@ pub(crate) fn judge(suite: Suite, folder: &Path) -> Result<Vec<Night>> {
             let night = folder.join(format!("{}-{number}", suite.name()));
             sources.write(&night, suite, number, &mut random)?;
             let request = Request {
-                baseline: Held::own(folder.join("baseline").display().to_string()),
+                baseline: TrustedLocation::own(folder.join("baseline").display().to_string()),
                 several: Default::default(),
                 candidate: night.display().to_string(),
                 checks: vec![CheckId::Loss, CheckId::Dump],
@@ -133,7 +133,7 @@ pub(crate) fn judge(suite: Suite, folder: &Path) -> Result<Vec<Night>> {
                 matching: Matching::default(),
             };
             let fetcher = Fetcher::default();
-            let surroundings = Surroundings::new(&fetcher, &Dropped);
+            let surroundings = Surroundings::new(&fetcher, &DiscardingSink);
             let mut judged = run_by(&request, &surroundings, &Measurements::default(), &Quiet)?;
             judged.result.source = Some(Source { commit: commit(number), repository: String::new(), target: None });
             let name = suite.name().parse().map_err(|error| Error::new(ErrorKind::Internal, suite.name(), error))?;
@@ -275,7 +275,7 @@ fn scale(tensor: &mut Value, factor: f64) {
 }
 
 /// The values of every rule over the nights, as a history keeps them.
-pub(crate) fn series(nights: &[Night]) -> Vec<Series> {
+pub(crate) fn series(nights: &[Night]) -> Vec<RuleSeries> {
     series_of(&nights.iter().map(|night| &night.record).collect::<Vec<_>>())
 }
 
@@ -302,7 +302,9 @@ pub(crate) fn told(nights: &[Night]) -> Vec<Told> {
     for count in 1..=nights.len() {
         let so_far = nights.get(..count).unwrap_or_default();
         for trend in trends(&series(so_far)) {
-            for finding in finding::of(&trend).into_iter().filter(|finding| finding.severity >= Severity::Warn) {
+            for finding in
+                finding::trend_findings(&trend).into_iter().filter(|finding| finding.severity >= Severity::Warn)
+            {
                 let is_known =
                     told.iter().any(|old| (&old.finding.code, &old.finding.place) == (&finding.code, &finding.place));
                 if !is_known {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use libfuzzer_sys::fuzz_target;
 use precision_gate::error::{Error, ErrorKind, Result};
-use precision_gate::fetch::{FileEntry, Files, Memory, Source};
+use precision_gate::fetch::{FileEntry, Files, MemorySource, Source};
 use precision_gate::read::dump::{DumpFolder, DumpFormat};
 
 /// A folder with one file.
@@ -29,7 +29,7 @@ impl Files for One {
 
     fn open(&self, path: &str) -> Result<Source> {
         if path == "dump.json" {
-            return Ok(Arc::new(Memory::new(path, self.bytes.clone())));
+            return Ok(Arc::new(MemorySource::new(path, self.bytes.clone())));
         }
         Err(Error::new(ErrorKind::NotFound, path, "is not there"))
     }
@@ -45,7 +45,7 @@ fuzz_target!(|bytes: &[u8]| {
         step: 0,
         rank: None,
         assembled: None,
-        of_tool: None,
+        tool_dump: None,
     };
     let _dump = folder.read();
 });

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use libfuzzer_sys::fuzz_target;
 use precision_gate::error::Result;
-use precision_gate::fetch::{FileEntry, Files, Memory, Source};
-use precision_gate::pair::evaluation::{generations, models};
+use precision_gate::fetch::{FileEntry, Files, MemorySource, Source};
+use precision_gate::pair::evaluation::{pair_generations, pair_models};
 use precision_gate::read::evaluation::{self, EvaluationFile};
 
 /// Paths that a harness writes; each holds the same bytes or a part of them.
@@ -42,7 +42,7 @@ impl Files for Everywhere {
 }
 
 fn read(bytes: &[u8]) -> evaluation::Evaluations {
-    let source: Source = Arc::new(Memory::new("fuzz", bytes.to_vec()));
+    let source: Source = Arc::new(MemorySource::new("fuzz", bytes.to_vec()));
     let entry = |path: &&str| FileEntry { path: (*path).to_owned(), len: source.len() };
     let files = Everywhere { entries: PATHS.iter().map(entry).collect(), source: source.clone() };
     let kind = |path: &&str| {
@@ -53,7 +53,7 @@ fn read(bytes: &[u8]) -> evaluation::Evaluations {
     let read = evaluation::read(&files, &found);
     let samples = read.runs.iter().flat_map(|run| run.tasks.values()).flat_map(|task| &task.samples);
     for sample in samples.flat_map(|samples| samples.by_filter.values().flatten()).take(4) {
-        let _texts = evaluation::texts(&files, &sample.texts);
+        let _texts = evaluation::sample_texts(&files, &sample.texts);
     }
     read
 }
@@ -61,7 +61,7 @@ fn read(bytes: &[u8]) -> evaluation::Evaluations {
 fuzz_target!(|bytes: &[u8]| {
     let (baseline, candidate) = (read(bytes), read(bytes.get(..bytes.len() / 2).unwrap_or_default()));
     for (ours, theirs) in [(&baseline, &baseline), (&baseline, &candidate), (&candidate, &baseline)] {
-        let _pairs = models(&ours.runs, &theirs.runs);
-        let _records = generations(&ours.generations, &theirs.generations);
+        let _pairs = pair_models(&ours.runs, &theirs.runs);
+        let _records = pair_generations(&ours.generations, &theirs.generations);
     }
 });

@@ -4,13 +4,13 @@
 use std::sync::Arc;
 
 use libfuzzer_sys::fuzz_target;
-use precision_gate::fetch::{Memory, Room, Source};
-use precision_gate::read::curve::{self, Format};
+use precision_gate::fetch::{MemorySource, Room, Source};
+use precision_gate::read::curve::{self, CurveFormat};
 
 fuzz_target!(|bytes: &[u8]| {
     let read = |bytes: Vec<u8>| {
-        let source: Source = Arc::new(Memory::new("fuzz.tfevents", bytes));
-        let _curves = curve::read(source, Format::TensorBoard, &Room::unlimited());
+        let source: Source = Arc::new(MemorySource::new("fuzz.tfevents", bytes));
+        let _curves = curve::read(source, CurveFormat::TensorBoard, &Room::unlimited());
     };
     read(bytes.to_vec());
     read(framed(bytes));

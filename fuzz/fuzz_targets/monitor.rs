@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use libfuzzer_sys::fuzz_target;
-use precision_gate::fetch::{Memory, Source};
-use precision_gate::read::monitor::{Place, Table};
+use precision_gate::fetch::{MemorySource, Source};
+use precision_gate::read::monitor::{MonitorPlace, MonitorTable};
 
 const PLACES: [&str; 6] = [
     "rank_0/module_step0-4.csv",
@@ -21,8 +21,8 @@ const PLACES: [&str; 6] = [
 
 fuzz_target!(|bytes: &[u8]| {
     let [place, text @ ..] = bytes else { return };
-    let source: Source = Arc::new(Memory::new("fuzz", text.to_vec()));
-    let table = Table::open(Place::of(PLACES[usize::from(*place) % PLACES.len()]), source);
+    let source: Source = Arc::new(MemorySource::new("fuzz", text.to_vec()));
+    let table = MonitorTable::open(MonitorPlace::from_path(PLACES[usize::from(*place) % PLACES.len()]), source);
     let mut counted: BTreeMap<i64, u64> = BTreeMap::new();
     for (step, rows) in table.steps() {
         *counted.entry(step).or_default() += rows;

@@ -4,14 +4,14 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use precision_gate::fetch::Memory;
+use precision_gate::fetch::MemorySource;
 use precision_gate::read::operators::{TableKind, read_compared, read_details, read_results};
 
 fuzz_target!(|bytes: &[u8]| {
     let [kind, text @ ..] = bytes else { return };
-    let source = Memory::new("fuzz", text.to_vec());
+    let source = MemorySource::new("fuzz", text.to_vec());
     let kind = TableKind::ALL[usize::from(*kind) % TableKind::ALL.len()];
-    let _ = TableKind::of("table.csv", text);
+    let _ = TableKind::recognise("table.csv", text);
     match kind {
         TableKind::Details => {
             let rows = read_details(&source).expect("a small table").rows;

@@ -6,10 +6,10 @@
 use std::sync::Arc;
 
 use libfuzzer_sys::fuzz_target;
-use precision_gate::compare::performance::recording::Recording;
+use precision_gate::compare::performance::recording::ProfileRecording;
 use precision_gate::error::Result;
-use precision_gate::fetch::{FileEntry, Files, Memory, Source};
-use precision_gate::read::performance::{FileKind, ProfileFile, ProfileFiles, read_profile};
+use precision_gate::fetch::{FileEntry, Files, MemorySource, Source};
+use precision_gate::read::performance::{ProfileFile, ProfileFileKind, ProfileFiles, read_profile};
 
 /// One file.
 struct One(Source);
@@ -30,11 +30,11 @@ impl Files for One {
 
 fuzz_target!(|bytes: &[u8]| {
     let [kind, content @ ..] = bytes else { return };
-    let kind = FileKind::ALL[usize::from(*kind) % FileKind::ALL.len()];
-    let _ = ProfileFile::of("table.csv", content, "runs");
+    let kind = ProfileFileKind::ALL[usize::from(*kind) % ProfileFileKind::ALL.len()];
+    let _ = ProfileFile::recognise("table.csv", content, "runs");
     let file = ProfileFile { path: "p/file".to_owned(), profile: "p".to_owned(), kind };
-    let files = One(Arc::new(Memory::new("p/file", content.to_vec())));
+    let files = One(Arc::new(MemorySource::new("p/file", content.to_vec())));
     let profile = read_profile(&files, &ProfileFiles { profile: "p".to_owned(), files: vec![file] });
-    let recording = Recording::of(profile);
+    let recording = ProfileRecording::from_profile(profile);
     assert!(recording.by_kernels.iter().all(|step| step.period > 0.0 && step.free >= 0.0));
 });

@@ -4,22 +4,22 @@
 use std::sync::Arc;
 
 use libfuzzer_sys::fuzz_target;
-use precision_gate::fetch::{Memory, Room, Source};
-use precision_gate::read::curve::{self, Format};
+use precision_gate::fetch::{MemorySource, Room, Source};
+use precision_gate::read::curve::{self, CurveFormat};
 use precision_gate::read::sqlite;
 
 fuzz_target!(|bytes: &[u8]| {
-    let source = |bytes: &[u8]| -> Source { Arc::new(Memory::new("fuzz", bytes.to_vec())) };
+    let source = |bytes: &[u8]| -> Source { Arc::new(MemorySource::new("fuzz", bytes.to_vec())) };
     let framed = framed(bytes);
     for bytes in [bytes, &framed] {
-        for format in [Format::Wandb, Format::SwanLab] {
+        for format in [CurveFormat::Wandb, CurveFormat::SwanLab] {
             let _curves = curve::read(source(bytes), format, &Room::unlimited());
         }
     }
-    let _curves = curve::read(source(bytes), Format::Trackio, &Room::unlimited());
+    let _curves = curve::read(source(bytes), CurveFormat::Trackio, &Room::unlimited());
     let (database, log) = bytes.split_at(bytes.len() / 2);
     if let Ok(merged) = sqlite::with_log(&source(database), &source(log)) {
-        let _curves = curve::read(merged, Format::Trackio, &Room::unlimited());
+        let _curves = curve::read(merged, CurveFormat::Trackio, &Room::unlimited());
     }
 });
 

@@ -11,7 +11,7 @@ use precision_gate::documentation;
 use precision_gate::error::{Error, ErrorKind, Result};
 use precision_gate::exit;
 use precision_gate::gate::baseline::lock::Lock;
-use precision_gate::gate::baseline::manifest::{Manifest, Recorded};
+use precision_gate::gate::baseline::manifest::{BaselineOrigin, Manifest};
 use precision_gate::gate::baseline_name::LOCK;
 use precision_gate::gate::promote::{Promotion, promote_for_review};
 use precision_gate::policy::Policy;
@@ -19,11 +19,11 @@ use precision_gate::policy::amend::with_waiver;
 use precision_gate::policy::publish::PublishPolicy;
 use precision_gate::policy::value::Date;
 use precision_gate::publish::Session;
-use precision_gate::publish::event::{self, ANSWER, Said, Target as Asked};
+use precision_gate::publish::event::{self, ANSWER, CommentTarget as Asked, UserMessage};
 use precision_gate::publish::forge::{ForgeKind, Pull};
 use precision_gate::publish::instruction::{COMMAND, Instruction};
 use precision_gate::publish::proposal::{Proposal, ProposedFile};
-use precision_gate::report::escape::Target;
+use precision_gate::report::escape::TextTarget;
 use precision_gate::report::messages::Language;
 use precision_gate::report::waiver;
 use precision_gate::report::writer::Writer;
@@ -100,10 +100,10 @@ pub(crate) fn answer(args: &AnswerArgs) -> Result<u8> {
 }
 
 /// The instruction and who gave it; `None`, with a word to the log, where there is none.
-fn instruction(surroundings: &Surroundings) -> Result<Option<(Said, Result<Instruction>)>> {
+fn instruction(surroundings: &Surroundings) -> Result<Option<(UserMessage, Result<Instruction>)>> {
     let environment = &surroundings.environment;
     let event = event::event_file(environment).and_then(|path| std::fs::read_to_string(path).ok());
-    let Some(said) = event::said(environment, event.as_deref()) else {
+    let Some(said) = event::user_message(environment, event.as_deref()) else {
         return Err(Error::new(ErrorKind::Usage, "answer", "there is no new comment on a pull request").with_help(
             format!(
                 "run it in a workflow on `issue_comment`, or in a job of GitLab with {ANSWER}: {}",
@@ -119,7 +119,7 @@ fn instruction(surroundings: &Surroundings) -> Result<Option<(Said, Result<Instr
 }
 
 /// The words with the person who said them: of a job of GitLab, GitLab is asked who started it.
-fn by_whom(said: Said, surroundings: &Surroundings, session: &mut Session, number: u64) -> Result<Said> {
+fn by_whom(said: UserMessage, surroundings: &Surroundings, session: &mut Session, number: u64) -> Result<UserMessage> {
     if surroundings.place.forge != Some(ForgeKind::Gitlab) {
         return Ok(said);
     }
@@ -134,7 +134,7 @@ fn by_whom(said: Said, surroundings: &Surroundings, session: &mut Session, numbe
     if starter.project != project {
         return Err(refuse("is of a job of another project"));
     }
-    Ok(Said { by: starter.id, name: starter.name, ..said })
+    Ok(UserMessage { author: starter.id, name: starter.name, ..said })
 }
 
 /// One comment, and the forge that it stands on.
@@ -148,14 +148,14 @@ struct Case<'a> {
 #[derive(Clone, Copy)]
 struct Request<'a> {
     args: &'a AnswerArgs,
-    said: &'a Said,
+    said: &'a UserMessage,
     number: u64,
 }
 
 impl Case<'_> {
     fn answer(&mut self, instruction: Result<Instruction>) -> Result<u8> {
         let Request { said, number, args } = self.asked;
-        if !self.session.may_write(&said.by)? {
+        if !self.session.may_write(&said.author)? {
             // Whoever may not write gets no answer either: a bot that speaks to everybody is a nuisance.
             show::sentences(&format!("{} may not write to the repository: nothing is done\n", said.name))?;
             return Ok(exit::PASS);
@@ -193,8 +193,8 @@ impl Case<'_> {
             place.commit == pull.head
         } else {
             // A result that changed after the comment was not what the comment answered.
-            let judged = self.session.judged(pull)?;
-            judged.iter().any(|(commit, updated)| *commit == pull.head && *updated <= self.asked.said.at)
+            let judged = self.session.judged_commits(pull)?;
+            judged.iter().any(|(commit, updated)| *commit == pull.head && *updated <= self.asked.said.time)
         };
         if is_current {
             Ok(())
@@ -213,7 +213,7 @@ impl Request<'_> {
         until: Date,
         reason: &str,
     ) -> Answered<Proposal> {
-        let fields = waiver::asked_for(code, place, &until.to_string(), (reason, &self.said.name))
+        let fields = waiver::requested_waiver(code, place, &until.to_string(), (reason, &self.said.name))
             .ok_or_else(|| Refusal::Known("publish_answer_code", context! { code }))?;
         let (path, before) = self.policy_file(onto)?;
         let text = with_waiver(before.as_deref().unwrap_or_default(), &fields);
@@ -262,7 +262,7 @@ impl Request<'_> {
             branch: pin.branch.clone(),
             reason,
             by: self.said.name.clone(),
-            recorded: Recorded { commit: pull.head.clone(), ..Recorded::default() },
+            recorded: BaselineOrigin { commit: pull.head.clone(), ..BaselineOrigin::default() },
             noise: old.noise,
             accept_change: true,
         };
@@ -292,7 +292,7 @@ impl Request<'_> {
 }
 
 fn refused(refusal: &Refusal, language: Language) -> Result<String> {
-    let writer = Writer::new(language, Target::Markdown);
+    let writer = Writer::new(language, TextTarget::Markdown);
     let reason = match refusal {
         Refusal::Known(key, context) => writer.phrase(key, context)?,
         Refusal::Error(error) => {

@@ -8,18 +8,18 @@ use precision_gate::error::{Error, ErrorKind, Result};
 use precision_gate::exit;
 use precision_gate::fetch::{Fetcher, Location, Trust};
 use precision_gate::gate::baseline::lock::Lock;
-use precision_gate::gate::baseline::manifest::{Manifest, Recorded};
+use precision_gate::gate::baseline::manifest::{BaselineOrigin, Manifest};
 use precision_gate::gate::baseline::verify;
 use precision_gate::gate::baseline_name;
 use precision_gate::gate::promote::{Promoted, Promotion, old_against_new, promote};
 use precision_gate::gate::renew::{self, RenewRequest, Renewed};
-use precision_gate::gate::repeats::band_file;
+use precision_gate::gate::repeats::read_band_file;
 use precision_gate::policy::Policy;
-use precision_gate::policy::location::Held;
+use precision_gate::policy::location::TrustedLocation;
 use precision_gate::policy::publish::PublishPolicy;
 use precision_gate::policy::value::Date;
 use precision_gate::report::escape;
-use precision_gate::report::messages::{Language, short};
+use precision_gate::report::messages::{Language, short_number};
 
 use super::fetching::{FetchArgs, environment};
 use super::pinned::{BRANCHES, pinned};
@@ -209,13 +209,13 @@ pub(crate) fn run(args: BaselineArgs) -> Result<u8> {
 
 fn run_promote(args: PromoteArgs) -> Result<u8> {
     let environment = environment();
-    let recorded = Recorded {
+    let recorded = BaselineOrigin {
         commit: args.commit,
         image: args.image,
         hardware: args.hardware,
         seed: args.seed,
         versions: args.versions.into_iter().collect(),
-        ..Recorded::default()
+        ..BaselineOrigin::default()
     };
     let promotion = Promotion {
         root: args.common.root.clone(),
@@ -313,7 +313,7 @@ fn run_renew(args: &RenewArgs) -> Result<u8> {
                 branch: "*".to_owned(),
                 reason: suite.because.clone(),
                 by: by.clone().unwrap_or_default(),
-                recorded: Recorded::default(),
+                recorded: BaselineOrigin::default(),
                 noise: None,
                 accept_change: true,
             };
@@ -330,7 +330,7 @@ fn told(suites: &[Renewed]) -> String {
     for suite in suites {
         let shift = match (suite.effect, suite.interval) {
             (Some(effect), Some([low, high])) => {
-                format!("{} ({} to {})", short(effect.0), short(low.0), short(high.0))
+                format!("{} ({} to {})", short_number(effect.0), short_number(low.0), short_number(high.0))
             }
             _ => String::new(),
         };
@@ -344,7 +344,7 @@ fn told(suites: &[Renewed]) -> String {
 
 fn noise(location: &str, fetcher: &Fetcher) -> Result<precision_gate::judge::loss::noise::NoiseBand> {
     let shown = Location::parse(location)?.to_string();
-    band_file(&Held::own(location), fetcher)?.ok_or_else(|| {
+    read_band_file(&TrustedLocation::own(location), fetcher)?.ok_or_else(|| {
         Error::new(ErrorKind::Usage, shown, "is no recorded noise band")
             .with_help("record one with `precision-gate noise`")
     })
@@ -405,7 +405,7 @@ fn run_verify(args: &NameArgs) -> Result<u8> {
     let fetcher = args.common.fetching.fetcher();
     let progress = progress::of(args.common.quiet);
     let opened = precision_gate::gate::open(&manifest.location, Trust::Baseline, &fetcher, progress.as_ref())?;
-    let found = verify::files_of(opened.as_ref(), progress.as_ref())?;
+    let found = verify::file_facts(opened.as_ref(), progress.as_ref())?;
     drop(progress);
     let differences = verify::differences(&manifest, &found);
     for line in &differences {
@@ -423,7 +423,7 @@ fn diff(args: &DiffArgs) -> Result<u8> {
     let fetcher = args.common.fetching.fetcher();
     let progress = progress::of(args.common.quiet);
     let opened = precision_gate::gate::open(&args.location, Trust::Baseline, &fetcher, progress.as_ref())?;
-    let files = verify::files_of(opened.as_ref(), progress.as_ref())?;
+    let files = verify::file_facts(opened.as_ref(), progress.as_ref())?;
     let new = Manifest { location: args.location.clone(), files, ..old.clone() };
     let (verdict, said) = old_against_new(&old, &new, &args.common.policy()?, &fetcher, progress.as_ref());
     drop(progress);

@@ -39,7 +39,7 @@ pub(crate) fn calibrate(args: &CalibrateArgs) -> Result<u8> {
     let name = args.file.display().to_string();
     let values = past_values(&args.file, &args.metric)?;
     let canonical = metric::canonical(&args.metric);
-    let is_higher_worse = metric::better(&canonical, metric::role(&canonical)) == Some(Better::Lower);
+    let is_higher_worse = metric::better_direction(&canonical, metric::role(&canonical)) == Some(Better::Lower);
     let (alpha, power) = (policy.alpha.get(), policy.power.get());
     let Some(found) = limit_of(&values, [alpha, power], args.gate, is_higher_worse) else {
         let message =

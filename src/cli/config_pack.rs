@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::Args;
-use precision_gate::collect::{self, Redaction, Request};
+use precision_gate::collect::{self, CollectRequest, Redaction};
 use precision_gate::error::{Error, ErrorKind, Result};
 use precision_gate::exit;
 use precision_gate::output::{self, Over};
@@ -58,9 +58,9 @@ pub(crate) fn run(args: &ConfigPackArgs) -> Result<u8> {
 
 impl ConfigPackArgs {
     /// The files and settings to collect, given the process's environment.
-    fn request(&self, environment: Vec<(String, String)>) -> Result<Request> {
+    fn request(&self, environment: Vec<(String, String)>) -> Result<CollectRequest> {
         let python = self.python.clone().or_else(|| default_python(&environment));
-        Ok(Request {
+        Ok(CollectRequest {
             python: python.filter(|_| self.site_packages.is_empty()),
             is_found: self.python.is_none(),
             environment,

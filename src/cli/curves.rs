@@ -6,14 +6,14 @@ use clap::Args;
 use precision_gate::check::Command;
 use precision_gate::error::{Error, ErrorKind, Result};
 use precision_gate::exit;
-use precision_gate::gate::repeats::{LARGEST_BAND, Repeats};
-use precision_gate::gate::{self, Asked};
+use precision_gate::gate::repeats::{LARGEST_BAND, RepeatOpener};
+use precision_gate::gate::{self, UncheckedRequest};
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::output::{self, Over};
-use precision_gate::policy::location::Held;
+use precision_gate::policy::location::TrustedLocation;
 use precision_gate::policy::loss::Mode;
 use precision_gate::policy::loss::preset::Preset;
-use precision_gate::report::messages::short;
+use precision_gate::report::messages::short_number;
 use precision_gate::result::unit::unit_place;
 use serde::Serialize;
 
@@ -79,7 +79,7 @@ pub(crate) fn loss(args: &LossArgs) -> Result<u8> {
         if !args.noise.is_empty() {
             policy.loss.noise = args.noise.clone().into();
         }
-        Asked {
+        UncheckedRequest {
             baseline: args.pair.baseline.clone(),
             candidate: args.pair.candidate.clone(),
             checks: Command::Loss.checks(),
@@ -100,8 +100,8 @@ fn is_band(bytes: &[u8]) -> bool {
 pub(crate) fn noise(args: &NoiseArgs) -> Result<u8> {
     let policy = policy_file::policy(args.config.as_deref(), None)?;
     let fetcher = args.fetching.fetcher();
-    let repeats = Repeats { fetcher: &fetcher, recognisers: gate::recognisers() };
-    let runs: Vec<Held> = args.runs.iter().map(Held::own).collect();
+    let repeats = RepeatOpener { fetcher: &fetcher, recognisers: gate::recognisers() };
+    let runs: Vec<TrustedLocation> = args.runs.iter().map(TrustedLocation::own).collect();
     let band = gate::noise::record(&runs, &policy.loss, repeats, args.allow_different_runs)?;
     let name = args.out.display().to_string();
     let text = json(&band)?;
@@ -112,7 +112,7 @@ pub(crate) fn noise(args: &NoiseArgs) -> Result<u8> {
     }
     output::write_file(&args.out, text.as_bytes(), Over::forced(args.force, is_band))?;
     for (metric, noise) in &band.metrics {
-        let (head, mean) = (short(noise.head), short(noise.mean));
+        let (head, mean) = (short_number(noise.head), short_number(noise.mean));
         show::sentences(&format!("{metric}: head {head}, mean {mean} ({} comparisons)\n", noise.comparisons))?;
     }
     for unit in &band.dumps {
@@ -123,7 +123,7 @@ pub(crate) fn noise(args: &NoiseArgs) -> Result<u8> {
         let moved = unit.values.values().filter(|noise| noise.added > 0.0).count();
         let times = unit.comparisons;
         // Two sentences: the Chinese one finds its values by the words between them.
-        show::sentences(&match largest.map(|(added, row)| (short(added), row)) {
+        show::sentences(&match largest.map(|(added, row)| (short_number(added), row)) {
             Some((most, row)) => format!(
                 "{place}: values that move by themselves: {moved}, largest {most} ({row}) ({times} comparisons)\n"
             ),

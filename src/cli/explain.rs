@@ -41,7 +41,7 @@ pub(crate) fn explain(args: &ExplainArgs) -> Result<u8> {
 
 /// The answer to a code that does not exist, with those that were probably meant.
 fn unknown(code: &str) -> Error {
-    let similar: Vec<String> = explain::similar(code).into_iter().map(|code| format!("`{code}`")).collect();
+    let similar: Vec<String> = explain::similar_codes(code).into_iter().map(|code| format!("`{code}`")).collect();
     let meant = if similar.is_empty() { String::new() } else { format!("; did you mean {}?", similar.join(", ")) };
     Error::new(ErrorKind::Usage, code, format!("is no code of a finding, a cause or a rule{meant}"))
         .with_help("`precision-gate explain` lists all codes")

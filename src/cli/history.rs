@@ -10,14 +10,14 @@ use precision_gate::error::{Error, ErrorKind, Result};
 use precision_gate::fetch::Fetcher;
 use precision_gate::fetch::writable::{self, commits_between};
 use precision_gate::gate::baseline::manifest::Manifest;
-use precision_gate::gate::history::{Moment, record, remember};
+use precision_gate::gate::history::{Moment, add_history, record};
 use precision_gate::history::record::Record;
-use precision_gate::history::records::{Reading, Records};
+use precision_gate::history::records::{ReadRecords, RecordStore};
 use precision_gate::history::summarise;
 use precision_gate::policy::Policy;
 use precision_gate::policy::history::HistoryPolicy;
-use precision_gate::publish::event::Place;
-use precision_gate::report::Judged;
+use precision_gate::publish::event::JobPlace;
+use precision_gate::report::JudgedRun;
 use precision_gate::result::history::Suite;
 use precision_gate::result::history::{Commit, Commits, Summary};
 
@@ -52,7 +52,7 @@ pub(crate) struct Recording<'a> {
     flags: &'a HistoryFlags,
     policy: &'a HistoryPolicy,
     location: &'a str,
-    place: &'a Place,
+    place: &'a JobPlace,
     /// Fetcher of its own: a failure to reach the history is no failure of the run.
     fetcher: Fetcher,
 }
@@ -62,11 +62,11 @@ impl<'a> Recording<'a> {
     pub(crate) fn of(
         flags: &'a HistoryFlags,
         policy: &'a Policy,
-        place: &'a Place,
+        place: &'a JobPlace,
         fetching: &FetchArgs,
     ) -> Option<Self> {
         let policy = &policy.history;
-        let named = policy.location.as_ref().and_then(|named| named.held().ok()).filter(|_| !flags.no_history);
+        let named = policy.location.as_ref().and_then(|named| named.trusted().ok()).filter(|_| !flags.no_history);
         let location = flags.history.as_deref().or(named.map(|held| &**held))?;
         Some(Self { flags, policy, location, place, fetcher: fetching.fetcher() })
     }
@@ -79,7 +79,7 @@ impl<'a> Recording<'a> {
 
     /// Puts what the history says into the result, its trend's findings too, and adds the run to it. A history that cannot
     /// be read or written is a warning: it changes no verdict.
-    pub(crate) fn complete(&self, judged: &mut Judged, policy: &Policy, manifest: Option<&Manifest>) -> Vec<Error> {
+    pub(crate) fn complete(&self, judged: &mut JudgedRun, policy: &Policy, manifest: Option<&Manifest>) -> Vec<Error> {
         let moment = Moment {
             suite: self.flags.suite.as_ref().unwrap_or(&self.policy.suite),
             time: now(self.flags.at),
@@ -93,10 +93,10 @@ impl<'a> Recording<'a> {
             Err(error) => return vec![unkept(&error)],
         };
         let location = place.location().to_owned();
-        let records = Records::new(place);
+        let records = RecordStore::new(place);
         let mut warnings = Vec::new();
         match self.earlier(&records, &current) {
-            Ok(reading) => remember(&mut judged.result, self.summary(&location, reading, &current), policy),
+            Ok(reading) => add_history(&mut judged.result, self.summary(&location, reading, &current), policy),
             Err(error) => warnings.push(unkept(&error)),
         }
         // A place that could not be read after all tries is not tried again.
@@ -107,14 +107,14 @@ impl<'a> Recording<'a> {
     }
 
     /// The suite's runs before this one, as many as are looked at.
-    fn earlier(&self, records: &Records<'_>, current: &Record) -> Result<Reading> {
-        let Some(mut listing) = records.list_or_none(&current.suite)? else { return Ok(Reading::default()) };
+    fn earlier(&self, records: &RecordStore<'_>, current: &Record) -> Result<ReadRecords> {
+        let Some(mut listing) = records.list_or_none(&current.suite)? else { return Ok(ReadRecords::default()) };
         listing.retain(|entry| entry.time < current.time);
-        listing.latest(usize::try_from(self.policy.last.get() - 1).unwrap_or(usize::MAX));
+        listing.keep_latest(usize::try_from(self.policy.last.get() - 1).unwrap_or(usize::MAX));
         Ok(listing.read())
     }
 
-    fn summary(&self, location: &str, reading: Reading, current: &Record) -> Summary {
+    fn summary(&self, location: &str, reading: ReadRecords, current: &Record) -> Summary {
         let mut summary = summarise(location, &reading.records, current, self.policy.alert_after);
         summary.unread = reading.damaged.iter().map(ToString::to_string).collect();
         summary.commits = summary.since.as_ref().and_then(|since| {

@@ -8,12 +8,12 @@ use precision_gate::compare::measurements::{Measurements, Selection};
 use precision_gate::error::{Error, ErrorKind, Result};
 use precision_gate::gate::baseline::job;
 use precision_gate::gate::mistake::pair_inside;
-use precision_gate::gate::{self, Asked, Progress, Request, Surroundings};
+use precision_gate::gate::{self, Progress, Request, Surroundings, UncheckedRequest};
 use precision_gate::msprobe::dump::{Matching, mapping};
-use precision_gate::output::{self, Output, Over, Set};
+use precision_gate::output::{self, DocumentSet, Output, Over};
 use precision_gate::policy::Policy;
-use precision_gate::report::Judged;
-use precision_gate::report::folder::{Folder, Options};
+use precision_gate::report::JudgedRun;
+use precision_gate::report::folder::{FolderOptions, ReportFolder};
 use precision_gate::result::GateResult;
 use precision_gate::verdict::{CheckId, Profile, Verdict};
 use precision_gate::{exit, report};
@@ -79,7 +79,11 @@ pub(crate) fn task(common: &CommonArgs, quick: &QuickArgs) -> Result<Task> {
 
 /// The output folder, begun.
 pub(crate) fn begin(common: &CommonArgs) -> Result<Output> {
-    if common.keeps_nothing() { Output::scratch(Set::Run) } else { Output::begin(&common.out, Set::Run) }
+    if common.keeps_nothing() {
+        Output::scratch(DocumentSet::Run)
+    } else {
+        Output::begin(&common.out, DocumentSet::Run)
+    }
 }
 
 /// `precision-gate config-check`
@@ -122,7 +126,7 @@ fn some_checks(
     matching: Matching,
     quick: &QuickArgs,
 ) -> Result<u8> {
-    let case = case(&args.common, |policy| Asked {
+    let case = case(&args.common, |policy| UncheckedRequest {
         baseline: args.baseline.clone(),
         candidate: args.candidate.clone(),
         checks: command.checks(),
@@ -141,7 +145,7 @@ fn some_checks(
 }
 
 /// The case of a command that posts nothing: `request` makes its request from the policy that counts.
-pub(crate) fn case(common: &CommonArgs, request: impl FnOnce(Policy) -> Asked) -> Result<Case> {
+pub(crate) fn case(common: &CommonArgs, request: impl FnOnce(Policy) -> UncheckedRequest) -> Result<Case> {
     let trusted = trusted(common, &PublishFlags::default(), &surroundings::Surroundings::of_process(), Purpose::Show)?;
     let request = request(trusted.policy.clone());
     trusted.case(request)
@@ -179,7 +183,7 @@ pub(crate) fn prepare(common: &CommonArgs, request: &Request) -> Result<()> {
              of both sides in the policy file; `precision-gate run --candidate NPU_FOLDER --health` judges one run alone",
         ));
     }
-    if request.several.is_any() && !request.policy.reference.location.is_empty() {
+    if request.several.has_several() && !request.policy.reference.location.is_empty() {
         let error = Error::new(ErrorKind::Usage, "--reference", "is for one run against one");
         return Err(error.with_help("leave it out (flag and policy file), or judge one run of each side"));
     }
@@ -201,7 +205,7 @@ fn refuse_alone(request: &Request) -> Result<()> {
         let error = Error::new(ErrorKind::Usage, "--health", "a candidate is needed");
         return Err(error.with_help("for example `precision-gate run --candidate NPU_FOLDER --health`"));
     }
-    if request.several.is_any() {
+    if request.several.has_several() {
         let error =
             Error::new(ErrorKind::Usage, "--runs", "several runs are judged against a baseline, and none is named");
         return Err(error.with_help("name the baseline, or judge one run alone"));
@@ -221,7 +225,7 @@ pub(crate) fn judge_by(
     common: &CommonArgs,
     output: Output,
     case: &Case,
-    run: impl FnOnce(&Request, &Surroundings<'_>, &dyn Progress) -> Result<Judged>,
+    run: impl FnOnce(&Request, &Surroundings<'_>, &dyn Progress) -> Result<JudgedRun>,
 ) -> Result<u8> {
     evaluate(common, output, case, run, |_, _| {}).map(|judged| judged.code)
 }
@@ -231,33 +235,35 @@ pub(crate) fn evaluate(
     common: &CommonArgs,
     output: Output,
     case: &Case,
-    run: impl FnOnce(&Request, &Surroundings<'_>, &dyn Progress) -> Result<Judged>,
-    complete: impl FnOnce(&mut Judged, &Surroundings<'_>),
+    run: impl FnOnce(&Request, &Surroundings<'_>, &dyn Progress) -> Result<JudgedRun>,
+    complete: impl FnOnce(&mut JudgedRun, &Surroundings<'_>),
 ) -> Result<Evaluated> {
     let Case { request, manifest, about, templates, source_root, .. } = case;
     prepare(common, request)?;
     let documents = &common.documents;
     let fetcher = common.fetching.fetcher();
     let no_table = common.no_table || common.keeps_nothing();
-    let growing = Options { xlsx: common.xlsx, no_table, compress: common.compress };
-    let folder = Folder::new(output, growing);
-    let surroundings = Surroundings { manifest: manifest.as_ref(), about, ..Surroundings::new(&fetcher, &folder) };
+    let growing = FolderOptions { xlsx: common.xlsx, no_table, compress: common.compress };
+    let folder = ReportFolder::new(output, growing);
+    let surroundings =
+        Surroundings { manifest: manifest.as_ref(), known_findings: about, ..Surroundings::new(&fetcher, &folder) };
     let mut judged = run(request, &surroundings, progress::of(documents.quiet).as_ref())?;
     leave_mark();
     complete(&mut judged, &surroundings);
-    let Judged { mut result, .. } = judged;
-    let options = report::write::Options { language: documents.lang, templates, source_root: source_root.as_deref() };
+    let JudgedRun { mut result, .. } = judged;
+    let options =
+        report::write::DocumentOptions { language: documents.lang, templates, source_root: source_root.as_deref() };
     if common.keeps_nothing() {
-        report::write::complete(&mut result, folder, documents.lang)?;
+        report::write::complete_result(&mut result, folder, documents.lang)?;
     } else {
-        report::write::all(&mut result, folder, &options)?;
+        report::write::write_all(&mut result, folder, &options)?;
     }
     if common.prints_result() {
-        show::say(&report::write::json(&result)?)?;
+        show::say(&report::write::result_json(&result)?)?;
     } else {
         show::summary(&result, &common.out, documents)?;
     }
-    let unavailable = fetcher.failure().filter(|_| result.verdict == Verdict::Incomplete);
+    let unavailable = fetcher.first_failure().filter(|_| result.verdict == Verdict::Incomplete);
     if let Some(error) = &unavailable {
         speech::tell(speech::Weight::Error, &error.to_string());
     }
@@ -270,7 +276,7 @@ pub(crate) fn evaluate(
 
 /// Leaves the mark that this job has judged, so that it cannot promote. Without a place for it, the job is none of CI.
 fn leave_mark() {
-    if let Some(mark) = job::mark(&fetching::environment()) {
+    if let Some(mark) = job::judged_mark(&fetching::environment()) {
         let _left = output::write_file(&mark, b"", Over::Any);
     }
 }

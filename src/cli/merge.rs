@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use clap::Args;
 use precision_gate::error::{Error, Result};
 use precision_gate::gate::parts::Parts;
-use precision_gate::gate::{self, Asked};
+use precision_gate::gate::{self, UncheckedRequest};
 
 use super::flags::CommonArgs;
 use super::judge;
@@ -38,8 +38,8 @@ pub(crate) fn merge(args: MergeArgs) -> Result<u8> {
     };
     let parts = Parts::read(args.parts.iter().map(open).collect::<Result<Vec<_>>>()?)?;
     let case = judge::case(&args.common, |policy| {
-        let request = parts.request(policy);
-        Asked {
+        let request = parts.to_request(policy);
+        UncheckedRequest {
             baseline: args.baseline.clone().unwrap_or(request.baseline),
             candidate: args.candidate.clone().unwrap_or(request.candidate),
             ..request

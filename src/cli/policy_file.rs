@@ -23,7 +23,7 @@ pub(crate) fn policy(config: Option<&Path>, today: Option<&str>) -> Result<Polic
         None => text_of(&path)?,
         Some(path) => Some(read(path)?),
     };
-    policy_of_text(&path, text.as_deref(), today).map(Policy::of_own_files)
+    policy_of_text(&path, text.as_deref(), today).map(Policy::trust_own_files)
 }
 
 /// The policy file: the one named, or the default one.
@@ -35,7 +35,7 @@ pub(crate) fn policy_path(config: Option<&Path>) -> PathBuf {
 pub(crate) fn policy_of_text(path: &Path, text: Option<&str>, today: Option<&str>) -> Result<Policy> {
     let today = self::today(today)?;
     let is_there = text.is_some();
-    let codes: Vec<&str> = register::all().map(|rule| rule.code).collect();
+    let codes: Vec<&str> = register::all_rules().map(|rule| rule.code).collect();
     let name = path.display().to_string();
     let text = text.unwrap_or_default();
     let policy = Policy::parse(&name, text, &codes)?.as_of(today, &name, text)?;

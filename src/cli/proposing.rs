@@ -8,7 +8,7 @@ use precision_gate::gate::promote::{Promoted, Promotion};
 use precision_gate::publish::Session;
 use precision_gate::publish::comment::digest;
 use precision_gate::publish::proposal::{Proposal, ProposedFile};
-use precision_gate::report::escape::Target;
+use precision_gate::report::escape::TextTarget;
 use precision_gate::report::messages::Language;
 use precision_gate::report::writer::Writer;
 
@@ -17,7 +17,7 @@ use super::policy_file;
 /// Pushes a proposal, and says in Markdown where it is reviewed.
 pub(crate) fn propose(session: &mut Session, proposal: &Proposal, language: Language) -> Result<String> {
     let proposed = session.propose(proposal)?;
-    let (writer, url) = (Writer::new(language, Target::Markdown), &proposed.url);
+    let (writer, url) = (Writer::new(language, TextTarget::Markdown), &proposed.url);
     let context = context! { branch => &proposal.branch, target => &proposal.target };
     let Some(pull) = proposed.pull else {
         let open = writer.word("publish_answer_open")?;
@@ -88,8 +88,8 @@ impl Onto<'_> {
             target: self.branch.clone(),
             tip: self.tip.clone(),
             files,
-            title: phrase(Target::Plain, "title")?,
-            body: phrase(Target::Markdown, "body")?,
+            title: phrase(TextTarget::Plain, "title")?,
+            body: phrase(TextTarget::Markdown, "body")?,
         })
     }
 }

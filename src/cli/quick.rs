@@ -151,11 +151,11 @@ const BUFFER: usize = 64 << 10;
 pub(crate) fn measure(common: &CommonArgs, request: &Request, selection: Selection, part: (u64, u64)) -> Result<u8> {
     let name = format!("part-{}-of-{}.jsonl", part.0, part.1);
     let path = common.out.join(&name);
-    let draft = Draft::begin(Arc::new(Dir::make(&common.out)?), &name)?;
+    let draft = Draft::create(Arc::new(Dir::make(&common.out)?), &name)?;
     let mut file = BufWriter::with_capacity(BUFFER, draft);
     let fetcher = common.fetching.fetcher();
     let progress = progress::of(common.documents.quiet);
-    gate::parts::measure(request, &fetcher, selection, part, progress.as_ref(), &mut file)?;
+    gate::parts::measure_part(request, &fetcher, selection, part, progress.as_ref(), &mut file)?;
     let draft = file.into_inner().map_err(|error| Error::io(path.display().to_string(), error.error()))?;
     draft.commit()?;
     if !common.documents.quiet {

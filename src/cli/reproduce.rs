@@ -8,12 +8,12 @@ use precision_gate::exit;
 use precision_gate::fetch::{Fetcher, Location};
 use precision_gate::gate::baseline::facts;
 use precision_gate::gate::discover::Inventory;
-use precision_gate::gate::look;
-use precision_gate::output::{Output, Set};
+use precision_gate::gate::inventory_of_location;
+use precision_gate::output::{DocumentSet, Output};
 use precision_gate::read::dump::DumpFolder;
-use precision_gate::report::lines::Lines;
-use precision_gate::reproduce::target::{Target, runnable_of};
-use precision_gate::reproduce::{RunOf, write};
+use precision_gate::report::lines::OperationLines;
+use precision_gate::reproduce::target::{TargetOperation, runnable_of};
+use precision_gate::reproduce::{CaseRun, write};
 use precision_gate::result::Run;
 use precision_gate::result::load;
 use precision_gate::verdict::Side;
@@ -51,10 +51,10 @@ pub(crate) struct ReproduceArgs {
 /// `precision-gate reproduce`: exits 2 where the operation cannot run alone, and says why.
 pub(crate) fn reproduce(args: &ReproduceArgs) -> Result<u8> {
     let result = load::result(&args.result)?;
-    let lines = Lines::beside(&args.result);
-    let target = Target::of(&result, &lines, args.op.as_deref())?;
+    let lines = OperationLines::from_result_path(&args.result);
+    let target = TargetOperation::from_result(&result, &lines, args.op.as_deref())?;
     // What cannot run is told before anything is fetched.
-    runnable_of(target.shown())?;
+    runnable_of(target.shown_name())?;
     let fetcher = args.fetching.fetcher();
     let mut sides = Vec::new();
     let runs = [
@@ -66,7 +66,7 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> Result<u8> {
         sides.push((side, run, open(side, run, given, &fetcher)?));
     }
     let runs = sides.iter().map(|(side, run, inventory)| of_run(*side, run, inventory, &target)).collect();
-    let output = Output::begin_beside_others(&args.out, Set::Reproduce, args.force)?;
+    let output = Output::begin_beside_others(&args.out, DocumentSet::Reproduce, args.force)?;
     let written = write(&result, target, runs, args.with_data, output)?;
     let out = |name: &String| format!("{}\n", args.out.join(name).display());
     show::say(&written.files.iter().map(out).collect::<String>())?;
@@ -93,12 +93,12 @@ fn open(side: Side, run: &Run, given: Option<&str>, fetcher: &Fetcher) -> Result
             return Err(error.with_help(format!("give its folder or location with {flag}")));
         }
     };
-    look(location, side, fetcher)
+    inventory_of_location(location, side, fetcher)
 }
 
-fn of_run<'a>(side: Side, run: &'a Run, inventory: &'a Inventory, target: &Target<'_>) -> RunOf<'a> {
+fn of_run<'a>(side: Side, run: &'a Run, inventory: &'a Inventory, target: &TargetOperation<'_>) -> CaseRun<'a> {
     let is_wanted = |dump: &&DumpFolder| (dump.step, dump.rank) == (target.step, target.rank);
-    let dumps = inventory.all::<DumpFolder>().iter().filter(is_wanted).collect();
+    let dumps = inventory.artifacts::<DumpFolder>().iter().filter(is_wanted).collect();
     let is_judged = inventory.digest() == run.digest;
-    RunOf { side, run, dumps, is_judged, versions: facts::of_inventory(inventory).versions }
+    CaseRun { side, run, dumps, is_judged, versions: facts::recorded_facts(inventory).versions }
 }

@@ -5,7 +5,7 @@
 
 use precision_gate::error::{Error, ErrorKind, Result};
 use precision_gate::publish::Session;
-use precision_gate::publish::event::{Place, Target};
+use precision_gate::publish::event::{CommentTarget, JobPlace};
 
 /// Branches that one commit is judged for: each takes as long as the first.
 pub(crate) const MOST_BRANCHES: usize = 8;
@@ -16,10 +16,10 @@ pub(crate) const MOST_BRANCHES: usize = 8;
 ///
 /// # Errors
 /// As the forge's answer says; `LimitExceeded` where there are too many.
-pub(crate) fn branches(session: &mut Session, place: &Place, commit: &str) -> Result<Vec<String>> {
-    let requests = if commit.is_empty() { Vec::new() } else { session.requests(commit)? };
+pub(crate) fn branches(session: &mut Session, place: &JobPlace, commit: &str) -> Result<Vec<String>> {
+    let requests = if commit.is_empty() { Vec::new() } else { session.pulls_of_head(commit)? };
     let mut branches: Vec<String> = Vec::new();
-    let is_named = |number: u64| place.target == Target::Pull(number);
+    let is_named = |number: u64| place.target == CommentTarget::Pull(number);
     let (named, others): (Vec<_>, Vec<_>) = requests.into_iter().partition(|pull| is_named(pull.number));
     for pull in named.into_iter().chain(others) {
         if !pull.target.is_empty() && !branches.contains(&pull.target) {
@@ -34,7 +34,8 @@ pub(crate) fn branches(session: &mut Session, place: &Place, commit: &str) -> Re
         );
     }
     if branches.is_empty() {
-        let of_queue = Some(place.target_branch.clone()).filter(|branch| place.asked.is_some() && !branch.is_empty());
+        let of_queue =
+            Some(place.target_branch.clone()).filter(|branch| place.asked_pull.is_some() && !branch.is_empty());
         let known = of_queue.or_else(|| Some(place.default_branch.clone()).filter(|branch| !branch.is_empty()));
         branches.push(known.map_or_else(|| session.default_branch(), Ok)?);
     }

@@ -5,15 +5,15 @@ use precision_gate::compare::measurements::Measurements;
 use precision_gate::error::{Error, ErrorKind, Result};
 use precision_gate::gate::mistake::pair_inside;
 use precision_gate::gate::training::Training;
-use precision_gate::gate::{self, Asked, Progress, Request, Several};
+use precision_gate::gate::{self, FurtherRuns, Progress, Request, UncheckedRequest};
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::output::Output;
 use precision_gate::policy::Policy;
-use precision_gate::policy::input::Input;
-use precision_gate::publish::event::Place;
-use precision_gate::publish::trust::{Taken, taken};
-use precision_gate::publish::{Settings, Story, worst};
-use precision_gate::report::Judged;
+use precision_gate::policy::input::InputKind;
+use precision_gate::publish::event::JobPlace;
+use precision_gate::publish::trust::{InputSource, input_source};
+use precision_gate::publish::{PublishSettings, Story, worst_story};
+use precision_gate::report::JudgedRun;
 use precision_gate::result::Source;
 use precision_gate::verdict::Profile;
 
@@ -139,7 +139,7 @@ fn judge_all(args: &RunArgs) -> Result<u8> {
     let guessed = of_policy.is_none() && args.publishing.key.is_none();
     let settings = settings(&args.publishing, &of_policy.unwrap_or_default(), &surroundings, also);
     let report_only = trusted.as_ref().map_or(args.common.report_only, |trusted| trusted.policy.report_only);
-    let settings = Settings { guessed, report_only, ..settings };
+    let settings = PublishSettings { guessed, report_only, ..settings };
     let mut publishing = Publishing::open(&args.publishing, &surroundings, settings, args.publish)?;
     publishing.begin();
     let begun = output.and_then(|output| Ok((output, trusted?)));
@@ -163,7 +163,7 @@ fn measure(args: &RunArgs, surroundings: &Surroundings, part: (u64, u64)) -> Res
         let error = Error::new(ErrorKind::Usage, "--part", "a run without a baseline is not measured in parts");
         return Err(error.with_help("leave out --part; one run is read in one go"));
     }
-    if case.request.several.is_any() {
+    if case.request.several.has_several() {
         let error = Error::new(ErrorKind::Usage, "--part", "several runs are not measured in parts");
         return Err(error.with_help("leave out --part, or judge one run of each side"));
     }
@@ -185,7 +185,7 @@ fn judge_and_tell(
     })?;
     let stories: Vec<Story<'_>> = judgements.iter().map(Judgement::story).collect();
     let language = args.common.documents.lang;
-    if let Some(Story { result, templates, notes, source_root, .. }) = worst(&stories).copied() {
+    if let Some(Story { result, templates, notes, source_root, .. }) = worst_story(&stories).copied() {
         let out = Some(args.common.out.as_path()).filter(|_| !args.common.keeps_nothing());
         let aside = args.common.prints_result();
         tell_runner(&surroundings.environment, &Told { result, language, templates, source_root, notes, out, aside })?;
@@ -212,11 +212,13 @@ fn judge_by(
         gate::run_by(request, &from, &measurements, progress)
     };
     let mut warnings = Vec::new();
-    let complete = |judged: &mut Judged, from: &gate::Surroundings<'_>| {
+    let complete = |judged: &mut JudgedRun, from: &gate::Surroundings<'_>| {
         judged.result.source = source(&surroundings.place, &case);
         let (policy, place) = (&case.request.policy, &surroundings.place);
         let recording = Recording::of(&args.history, policy, place, &args.common.fetching);
-        if let Some(recording) = recording.filter(|_| taken(case.standing, Input::History) != Taken::Nowhere) {
+        if let Some(recording) =
+            recording.filter(|_| input_source(case.standing, InputKind::History) != InputSource::Nowhere)
+        {
             warnings = recording.complete(judged, policy, from.manifest);
         }
     };
@@ -227,7 +229,7 @@ fn judge_by(
 }
 
 /// The request of a run: flags take precedence over the policy.
-fn request(args: &RunArgs, mut policy: Policy) -> Asked {
+fn request(args: &RunArgs, mut policy: Policy) -> UncheckedRequest {
     policy.profile = args.profile.unwrap_or(policy.profile);
     policy.health.alone |= args.health;
     if !args.noise.is_empty() {
@@ -245,10 +247,10 @@ fn request(args: &RunArgs, mut policy: Policy) -> Asked {
             (all.next().unwrap_or_default(), all.collect())
         });
     let (node, reruns) = (args.node.clone(), args.rerun.clone());
-    Asked {
+    UncheckedRequest {
         baseline,
         candidate,
-        several: Several { baseline: ours, candidate: theirs, are_runs, node, reruns },
+        several: FurtherRuns { baseline: ours, candidate: theirs, are_runs, node, reruns },
         checks: Request::ALL_CHECKS.to_vec(),
         policy,
         matching: Matching::default(),
@@ -256,7 +258,7 @@ fn request(args: &RunArgs, mut policy: Policy) -> Asked {
 }
 
 /// The commit that the result is of.
-fn source(place: &Place, case: &Case) -> Option<Source> {
+fn source(place: &JobPlace, case: &Case) -> Option<Source> {
     let commit = if place.commit.is_empty() { &case.head } else { &place.commit };
     let known = !commit.is_empty();
     known.then(|| Source { commit: commit.clone(), repository: place.repository.clone(), target: case.target.clone() })

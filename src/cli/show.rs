@@ -4,18 +4,18 @@ use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use precision_gate::diagnose::next_dump::config;
-use precision_gate::diagnose::next_dump::is_own;
+use precision_gate::diagnose::next_dump::is_written_config;
+use precision_gate::diagnose::next_dump::msprobe_config;
 use precision_gate::error::{Error, ErrorKind, Result};
 use precision_gate::exit;
 use precision_gate::gate::recheck;
-use precision_gate::output::{self, Output, Over, Set};
-use precision_gate::report::escape::Target;
-use precision_gate::report::lines::Lines;
-use precision_gate::report::page::operations::Table;
+use precision_gate::output::{self, DocumentSet, Output, Over};
+use precision_gate::report::escape::TextTarget;
+use precision_gate::report::lines::OperationLines;
+use precision_gate::report::page::operations::OperationTable;
 use precision_gate::report::rewrite::rewrite;
 use precision_gate::report::templates::Templates;
-use precision_gate::report::terminal::Detail;
+use precision_gate::report::terminal::TerminalDetail;
 use precision_gate::report::writer::Writer;
 use precision_gate::report::{summary as comment, terminal, write};
 use precision_gate::result::GateResult;
@@ -64,14 +64,14 @@ pub(crate) fn templates(folder: Option<&Path>) -> Result<Templates> {
 pub(crate) fn summary(result: &GateResult, out: &Path, documents: &DocumentArgs) -> Result<()> {
     let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
         || std::env::var_os("TERM").is_some_and(|value| value == "dumb");
-    let options = terminal::Options {
+    let options = terminal::TerminalOptions {
         language: documents.lang,
         colour: documents.color.is_on(std::io::stdout().is_terminal(), no_color),
         report: &out.join("report.html").display().to_string(),
         detail: match (documents.quiet, documents.verbose) {
-            (true, _) => Detail::Headline,
-            (false, false) => Detail::Opening,
-            (false, true) => Detail::All,
+            (true, _) => TerminalDetail::Headline,
+            (false, false) => TerminalDetail::Opening,
+            (false, true) => TerminalDetail::All,
         },
     };
     say(&terminal::render(result, &options)?)
@@ -92,20 +92,20 @@ pub(crate) fn report(args: &ReportArgs) -> Result<u8> {
     let name = args.result.display().to_string();
     recheck::decide_again(&mut result, &name, lines.as_deref())?;
     rewrite(&mut result, &name, args.documents.lang)?;
-    let operations = Table::of(&Lines::beside(&args.result))?;
+    let operations = OperationTable::from_lines(&OperationLines::from_result_path(&args.result))?;
     let beside = args.result.parent().filter(|folder| !folder.as_os_str().is_empty());
     let beside = beside.unwrap_or_else(|| Path::new("."));
     let out = args.out.as_deref().unwrap_or(beside);
     let templates = templates(args.documents.templates.as_deref())?;
     // A result is rendered again beside itself; anywhere else it is a run's folder like any other.
-    let set = if is_same(out, beside) { Set::Rendered } else { Set::Run };
+    let set = if is_same(out, beside) { DocumentSet::Rendered } else { DocumentSet::Run };
     let output = Output::begin(out, set)?;
-    let options = write::Options {
+    let options = write::DocumentOptions {
         language: args.documents.lang,
         templates: &templates,
         source_root: args.documents.source_root.as_deref(),
     };
-    let shown = write::documents(&result, &operations, &output, &options);
+    let shown = write::write_documents(&result, &operations, &output, &options);
     shown.map_err(|error| undrawable(&args.result, error))?;
     output.commit()?;
     summary(&result, out, &args.documents).map_err(|error| undrawable(&args.result, error))?;
@@ -145,7 +145,7 @@ fn nothing_to_dump(result: &GateResult) -> Result<String> {
         () if is_in_dump => "next_dump_held",
         () => "next_dump_none",
     };
-    let writer = Writer::of(result, language, Target::Plain);
+    let writer = Writer::from_result(result, language, TextTarget::Plain);
     let (reason, advice) = (writer.word(key)?, comment::advice(result, language)?);
     if advice.is_empty() || key == "next_dump_no_difference" {
         return Ok(format!("{reason}\n"));
@@ -160,10 +160,10 @@ pub(crate) fn next_dump(args: &NextDumpArgs) -> Result<u8> {
         say(&nothing_to_dump(&result)?)?;
         return Ok(exit::PASS);
     };
-    let config = config(next, &args.dump_path);
+    let config = msprobe_config(next, &args.dump_path);
     let shown = args.out.display().to_string();
     let text = serde_json::to_string_pretty(&config).map_err(|error| Error::new(ErrorKind::Internal, &shown, error))?;
-    let over = Over::forced(args.force, is_own);
+    let over = Over::forced(args.force, is_written_config);
     output::write_file(&args.out, (text + "\n").as_bytes(), over)?;
     sentences(&format!("{shown}: {} at level {}, step {}\n", next.task, next.level, next.step))?;
     Ok(exit::PASS)

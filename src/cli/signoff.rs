@@ -7,14 +7,14 @@ use clap::{Args, ValueEnum};
 use precision_gate::error::Result;
 use precision_gate::exit;
 use precision_gate::gate::recheck;
-use precision_gate::output::{Output, Set};
+use precision_gate::output::{DocumentSet, Output};
 use precision_gate::policy::signoff::SignoffPolicy;
 use precision_gate::report::messages::Language;
 use precision_gate::report::rewrite::rewrite;
-use precision_gate::signoff::check::{self, Request};
-use precision_gate::signoff::input::{Results, Unread};
+use precision_gate::signoff::check::{self, SignoffRequest};
+use precision_gate::signoff::input::{SignoffResults, UnreadResult};
 use precision_gate::signoff::refusal::Refusal;
-use precision_gate::signoff::write::{self, Options};
+use precision_gate::signoff::write::{self, SignoffOptions};
 
 use super::publish::attach::{self, AttachArgs};
 use super::{policy_file, show, speech};
@@ -91,25 +91,25 @@ impl Languages {
 
 /// `precision-gate signoff`: exits 1 where anything stands against it, and writes nothing then.
 pub(crate) fn signoff(args: &SignoffArgs) -> Result<u8> {
-    let output = Output::begin_beside_others(&args.out, Set::Signoff, args.force)?;
+    let output = Output::begin_beside_others(&args.out, DocumentSet::Signoff, args.force)?;
     let policy = policy_file::policy(args.config.as_deref(), args.today.as_deref())?;
     let required = required(args, policy.signoff)?;
     let commit = args.commit.as_deref().or(required.commit.as_deref());
     let language = args.lang.first();
     let today = policy_file::today(args.today.as_deref())?;
-    let request = Request { policy: &required, commit, approved_by: &args.approved_by, today, language };
+    let request = SignoffRequest { policy: &required, commit, approved_by: &args.approved_by, today, language };
     request.check()?;
     let templates = show::templates(
         args.templates.as_deref().or(policy.templates.as_ref().map(|named| Path::new(named.written()))),
     )?;
-    let mut results = Results::load(&args.results, &required)?;
+    let mut results = SignoffResults::load(&args.results, &required)?;
     decide_again(&mut results, language);
     let signoff = match check::assess(&results, &request) {
         Ok(signoff) => signoff,
         Err(refusals) => return refuse(&refusals, language),
     };
-    let options = Options { languages: args.lang.list(), templates: &templates };
-    let written = write::all(&signoff, &results.loaded, output, &options)?;
+    let options = SignoffOptions { languages: args.lang.list(), templates: &templates };
+    let written = write::write_documents(&signoff, &results.loaded, output, &options)?;
     if !args.quiet {
         let lines: String = written.iter().map(|path| format!("{}\n", path.display())).collect();
         show::say(&lines)?;
@@ -118,7 +118,7 @@ pub(crate) fn signoff(args: &SignoffArgs) -> Result<u8> {
 }
 
 /// Decides every result again, under the policy that it carries; one that was edited counts as unreadable.
-fn decide_again(results: &mut Results, language: Language) {
+fn decide_again(results: &mut SignoffResults, language: Language) {
     let mut loaded = Vec::new();
     for mut one in std::mem::take(&mut results.loaded) {
         // Other lines than those of the result are a refusal of their own.
@@ -127,7 +127,7 @@ fn decide_again(results: &mut Results, language: Language) {
             .and_then(|()| rewrite(&mut one.result, &one.path, language));
         match decided {
             Ok(()) => loaded.push(one),
-            Err(error) => results.unread.push(Unread { suite: one.suite, error }),
+            Err(error) => results.unread.push(UnreadResult { suite: one.suite, error }),
         }
     }
     results.loaded = loaded;

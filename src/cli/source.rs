@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use precision_gate::error::{Error, ErrorKind, Result};
 use precision_gate::fetch::writable::change_since;
-use precision_gate::gate::{Asked, Progress, Request, SourceTree, Surroundings as GateSurroundings, source};
+use precision_gate::gate::{Progress, Request, SourceTree, Surroundings as GateSurroundings, UncheckedRequest, source};
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::policy::Policy;
-use precision_gate::publish::event::Target;
-use precision_gate::read::source::change::{Change, CommitChange};
+use precision_gate::publish::event::CommentTarget;
+use precision_gate::read::source::change::{CommitChange, SourceChange};
 use precision_gate::read::source::diff::{Diff, MOST_BYTES};
 use precision_gate::verdict::CheckId;
 
@@ -40,10 +40,10 @@ pub(crate) fn run(args: &SourceArgs) -> Result<u8> {
     judge::judge_by(&args.common, output, &case, look)
 }
 
-fn request(args: &SourceArgs, policy: Policy) -> Asked {
+fn request(args: &SourceArgs, policy: Policy) -> UncheckedRequest {
     let candidate = args.path.display().to_string();
     let (baseline, checks) = (String::new(), vec![CheckId::Source]);
-    Asked { baseline, candidate, checks, policy, matching: Matching::default(), several: Default::default() }
+    UncheckedRequest { baseline, candidate, checks, policy, matching: Matching::default(), several: Default::default() }
 }
 
 /// The tree that a run judges beside its artifacts, where its policy asks for that.
@@ -60,10 +60,10 @@ pub(crate) fn of_run(policy: &Policy, root: Option<&Path>, surroundings: &Surrou
 /// A tree, with the change that a file holds, or that the pull request is which the job runs for.
 fn tree(root: &Path, diff: Option<&Path>, surroundings: &Surroundings) -> Result<SourceTree> {
     let (change, unknown) = match diff {
-        Some(file) => (Some(Change::Diff(read_diff(file)?)), String::new()),
+        Some(file) => (Some(SourceChange::Diff(read_diff(file)?)), String::new()),
         None => of_pull_request(root, surroundings),
     };
-    Ok(SourceTree { root: root.to_owned(), change, unknown })
+    Ok(SourceTree { root: root.to_owned(), change, unknown_reason: unknown })
 }
 
 fn read_diff(file: &Path) -> Result<Diff> {
@@ -81,12 +81,12 @@ fn read_diff(file: &Path) -> Result<Diff> {
 }
 
 /// The change of the pull request that the job runs for, or why it is not known; neither outside of one.
-fn of_pull_request(root: &Path, surroundings: &Surroundings) -> (Option<Change>, String) {
+fn of_pull_request(root: &Path, surroundings: &Surroundings) -> (Option<SourceChange>, String) {
     let place = &surroundings.place;
     let variable = |name: &str| surroundings.environment.get(name).map(String::as_str).unwrap_or_default();
     // GitLab names the merge base itself.
     let base = variable("CI_MERGE_REQUEST_DIFF_BASE_SHA");
-    let is_pull = matches!(place.target, Target::Pull(_)) || !base.is_empty();
+    let is_pull = matches!(place.target, CommentTarget::Pull(_)) || !base.is_empty();
     if !is_pull {
         return (None, String::new());
     }
@@ -99,7 +99,7 @@ fn of_pull_request(root: &Path, surroundings: &Surroundings) -> (Option<Change>,
         return (None, "the job does not say which branch the pull request goes to".into());
     }
     match change_since(root, &candidates).and_then(|commits| CommitChange::read(&commits)) {
-        Ok(change) => (Some(Change::Commits(change)), String::new()),
+        Ok(change) => (Some(SourceChange::Commits(change)), String::new()),
         Err(reason) => (None, reason),
     }
 }

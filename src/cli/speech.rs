@@ -33,7 +33,7 @@ pub(crate) fn language() -> Language {
 
 /// Sets the language by the arguments, the policy file that they name, and the locale.
 pub(crate) fn choose(arguments: &[OsString]) -> Language {
-    let of_flag = || Language::of_word(value(arguments, "--lang")?);
+    let of_flag = || Language::from_word(value(arguments, "--lang")?);
     let variable = |name: &str| std::env::var(name).ok();
     let chosen = of_flag().or_else(|| of_policy(arguments)).unwrap_or_else(|| Language::of_locale(variable));
     *LANGUAGE.get_or_init(|| chosen)
@@ -60,7 +60,7 @@ fn of_policy(arguments: &[OsString]) -> Option<Language> {
 fn of_text(text: &str) -> Option<Language> {
     let value = text.lines().find_map(|line| line.strip_prefix("lang:"))?;
     let word = value.split('#').next().unwrap_or_default().trim();
-    Language::of_word(word.trim_matches(['"', '\'']))
+    Language::from_word(word.trim_matches(['"', '\'']))
 }
 
 /// A sentence of the program in the language of this process.

@@ -4,8 +4,8 @@ use clap::Args;
 use precision_gate::policy::publish::{
     CheckMode, CommentMode, ImageMode, Key, PublishPolicy, WarnAs, WebhookOn, WebhookShape,
 };
-use precision_gate::publish::Settings;
-use precision_gate::publish::event::{self, Environment, Place};
+use precision_gate::publish::PublishSettings;
+use precision_gate::publish::event::{self, JobPlace, JobVariables};
 use precision_gate::publish::forge::ForgeKind;
 use precision_gate::report::messages::Language;
 
@@ -68,9 +68,9 @@ pub(crate) struct PublishFlags {
 #[derive(Clone, Debug)]
 pub(crate) struct Surroundings {
     /// Environment variables.
-    pub(crate) environment: Environment,
+    pub(crate) environment: JobVariables,
     /// Forge, repository and commit that the gate runs for.
-    pub(crate) place: Place,
+    pub(crate) place: JobPlace,
 }
 
 impl Surroundings {
@@ -79,7 +79,7 @@ impl Surroundings {
         let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
             Some((name.into_string().ok()?, value.into_string().ok()?))
         };
-        let environment: Environment = std::env::vars_os().filter_map(text).collect();
+        let environment: JobVariables = std::env::vars_os().filter_map(text).collect();
         let event = event::event_file(&environment).and_then(|path| std::fs::read_to_string(path).ok());
         let place = event::locate(&environment, event.as_deref());
         Self { environment, place }
@@ -96,19 +96,19 @@ impl Surroundings {
             place.repository.clone_from(repository);
         }
         if let Some(number) = flags.number
-            && place.target != event::Target::Pull(number)
+            && place.target != event::CommentTarget::Pull(number)
         {
             // The event tells nothing of another pull request: the forge is asked for its head, its target and its origin.
-            place.target = event::Target::Pull(number);
+            place.target = event::CommentTarget::Pull(number);
             place.target_branch.clear();
             place.commit.clear();
             place.pipeline = None;
-            place.doubt();
+            place.forget_origin();
         }
         if let Some(commit) = flags.sha.as_ref().filter(|commit| **commit != place.commit) {
             place.commit.clone_from(commit);
             place.pipeline = None;
-            place.doubt();
+            place.forget_origin();
         }
         self
     }
@@ -126,7 +126,7 @@ pub(crate) fn settings(
     policy: &PublishPolicy,
     surroundings: &Surroundings,
     (language, warn_exit_code): (Language, u8),
-) -> Settings {
+) -> PublishSettings {
     let inside_gitlab = surroundings.environment.contains_key("GITLAB_CI");
     let check = match surroundings.place.forge {
         Some(ForgeKind::Gitlab) if inside_gitlab => CheckMode::None,
@@ -135,7 +135,7 @@ pub(crate) fn settings(
     };
     // A job that fails on warnings has a check that does.
     let warn = if warn_exit_code == 0 { WarnAs::Neutral } else { WarnAs::Failure };
-    Settings {
+    PublishSettings {
         key: flags.key.clone().or_else(|| policy.key.clone()).unwrap_or_default(),
         comment: flags.comment.or(policy.comment).unwrap_or_default(),
         check: flags.check.or(policy.check).unwrap_or(check),

@@ -13,19 +13,19 @@ use precision_gate::fetch::Location;
 use precision_gate::gate::baseline::lock::Lock;
 use precision_gate::gate::baseline::manifest::Manifest;
 use precision_gate::gate::baseline_name::{LOCK, SCHEME};
-use precision_gate::gate::{Asked, Request};
+use precision_gate::gate::{Request, UncheckedRequest};
 use precision_gate::judge::location::IN_CHANGE;
 use precision_gate::judge::rule::policy::UNREAD;
 use precision_gate::policy::Policy;
-use precision_gate::policy::input::Input;
-use precision_gate::publish::checkout::{Checkout, Inside, Lies};
+use precision_gate::policy::input::InputKind;
+use precision_gate::publish::checkout::{Checkout, PathPlace, RepositoryPath};
 use precision_gate::publish::comment::Note;
-use precision_gate::publish::event::{self, Place, ReadOnly};
+use precision_gate::publish::event::{self, JobPlace, ReadOnly};
 use precision_gate::publish::forge::{ForgeKind, Pull};
 use precision_gate::publish::head;
-use precision_gate::publish::target::{Change, Target};
-use precision_gate::publish::trust::{Origin, Standing, Taken, taken};
-use precision_gate::publish::{Job, Session, Settings, token};
+use precision_gate::publish::target::{PathChange, TargetBranch};
+use precision_gate::publish::trust::{CommitOrigin, FileRights, InputSource, input_source};
+use precision_gate::publish::{Job, PublishSettings, Session, forge_token};
 use precision_gate::report::messages::Language;
 use precision_gate::report::templates::Templates;
 use precision_gate::result;
@@ -71,7 +71,7 @@ enum Ground {
     /// The checkout.
     Checkout,
     /// The target branch's tip.
-    Target(Box<Target>),
+    Target(Box<TargetBranch>),
     /// No place: the job has no token of the repository that the change goes to.
     Unread,
 }
@@ -105,7 +105,7 @@ pub(crate) struct Case {
     /// The target branch's tip, where it decided.
     pub(crate) target: Option<result::Target>,
     /// Whether the change is a stranger's.
-    pub(crate) standing: Standing,
+    pub(crate) standing: FileRights,
     /// Folder whose lines findings point at.
     pub(crate) source_root: Option<PathBuf>,
     /// Files of the target branch that the request names; they go with it.
@@ -138,7 +138,7 @@ pub(crate) fn trusted_at(
 ) -> Result<Trusted> {
     let surroundings = &checked_out(common, surroundings)?;
     let session = session(flags, surroundings)?.ok_or_else(|| no_token(surroundings))?;
-    let target = Target::open(session, branch, surroundings.place.elsewhere.as_deref().unwrap_or(head))?;
+    let target = TargetBranch::open(session, branch, surroundings.place.other_checkout.as_deref().unwrap_or(head))?;
     on(common, surroundings, (Ground::Target(Box::new(target)), head.to_owned()))
 }
 
@@ -146,25 +146,25 @@ pub(crate) fn trusted_at(
 fn checked_out(common: &CommonArgs, surroundings: &Surroundings) -> Result<Surroundings> {
     let mut surroundings = surroundings.clone();
     if let Some(commit) = commit_of_files(common, &surroundings.place)? {
-        surroundings.place.check_out(commit);
+        surroundings.place.set_checkout(commit);
     }
     Ok(surroundings)
 }
 
 /// The commit that the deciding files are of, empty where it cannot be told; `None` where none of them lies in a checkout.
-fn commit_of_files(common: &CommonArgs, place: &Place) -> Result<Option<String>> {
+fn commit_of_files(common: &CommonArgs, place: &JobPlace) -> Result<Option<String>> {
     let checkout = checkout(place)?;
     let policy = policy_file::policy_path(common.config.as_deref());
     let root = [policy.as_path(), Path::new("")].into_iter().find_map(|path| checkout.root(path));
     if let Some(root) = root {
-        return Ok(Some(head::commit(&root).unwrap_or_default()));
+        return Ok(Some(head::checked_out_commit(&root).unwrap_or_default()));
     }
-    let is_unpacked = policy.exists() && checkout.find(&policy) != Lies::Outside;
+    let is_unpacked = policy.exists() && checkout.find(&policy) != PathPlace::Outside;
     Ok(is_unpacked.then(String::new))
 }
 
 /// The checkout of the job.
-fn checkout(place: &Place) -> Result<Checkout> {
+fn checkout(place: &JobPlace) -> Result<Checkout> {
     let working = std::env::current_dir().map_err(|error| Error::io("the working folder", &error))?;
     Ok(Checkout::new(&place.workspace, working))
 }
@@ -194,7 +194,7 @@ fn on(common: &CommonArgs, surroundings: &Surroundings, (ground, head): (Ground,
 /// Place that files that decide are read from, and the pull request's newest commit where the forge was asked.
 fn ground(flags: &PublishFlags, surroundings: &Surroundings, purpose: Purpose) -> Result<(Ground, String)> {
     let place = &surroundings.place;
-    if taken(place.origin.standing(), Input::Policy) == Taken::Checkout {
+    if input_source(place.origin.file_rights(), InputKind::Policy) == InputSource::Checkout {
         return Ok((Ground::Checkout, String::new()));
     }
     let Some(mut session) = session(flags, surroundings)? else {
@@ -205,9 +205,9 @@ fn ground(flags: &PublishFlags, surroundings: &Surroundings, purpose: Purpose) -
         };
     };
     let is_posted = purpose != Purpose::Show && place.read_only.is_none();
-    let is_told = place.origin == Origin::Fork && !place.target_branch.is_empty() && !place.commit.is_empty();
+    let is_told = place.origin == CommitOrigin::Fork && !place.target_branch.is_empty() && !place.commit.is_empty();
     let pull = if is_told { None } else { pull(&mut session, surroundings)? };
-    if place.origin == Origin::Unknown && pull.as_ref().is_some_and(|pull| is_own(pull, surroundings)) {
+    if place.origin == CommitOrigin::Unknown && pull.as_ref().is_some_and(|pull| is_own(pull, surroundings)) {
         return Ok((Ground::Checkout, pull.map(|pull| pull.head).unwrap_or_default()));
     }
     let of_pull = pull.as_ref().map_or("", |pull| pull.head.as_str());
@@ -223,26 +223,28 @@ fn ground(flags: &PublishFlags, surroundings: &Surroundings, purpose: Purpose) -
     if branch.is_empty() {
         return Err(no_branch(surroundings));
     }
-    let target = Target::open(session, &branch, place.elsewhere.as_deref().unwrap_or(head))?;
+    let target = TargetBranch::open(session, &branch, place.other_checkout.as_deref().unwrap_or(head))?;
     Ok((Ground::Target(Box::new(target)), of_pull.to_owned()))
 }
 
 /// Whether the forge says that the judged commit is the repository's own.
 fn is_own(pull: &Pull, surroundings: &Surroundings) -> bool {
     let place = &surroundings.place;
-    let is_checked_out = place.elsewhere.as_ref().is_none_or(|commit| *commit == pull.head);
+    let is_checked_out = place.other_checkout.as_ref().is_none_or(|commit| *commit == pull.head);
     // A merge queue's commit is made of the pull request's, and is not its head.
-    !pull.from_fork && is_checked_out && (place.asked.is_some() || place.commit.is_empty() || place.commit == pull.head)
+    !pull.from_fork
+        && is_checked_out
+        && (place.asked_pull.is_some() || place.commit.is_empty() || place.commit == pull.head)
 }
 
 /// The pull request that the event, a flag or a merge queue names.
 fn pull(session: &mut Session, surroundings: &Surroundings) -> Result<Option<Pull>> {
     let place = &surroundings.place;
-    match (place.asked, &place.target) {
+    match (place.asked_pull, &place.target) {
         (Some(number), _) => session.pull(number),
-        (None, event::Target::Pull(number)) => session.pull(*number),
-        (None, event::Target::None) => Ok(None),
-        (None, event::Target::OfCommit | event::Target::OfBranch { .. }) => session.head(),
+        (None, event::CommentTarget::Pull(number)) => session.pull(*number),
+        (None, event::CommentTarget::None) => Ok(None),
+        (None, event::CommentTarget::OfCommit | event::CommentTarget::OfBranch { .. }) => session.head_pull(),
     }
 }
 
@@ -268,7 +270,7 @@ impl Trusted {
         self.templates = match (folder, &self.ground) {
             (None, _) => Templates::shipped(),
             (Some(folder), Ground::Checkout) => Templates::with_folder(&folder)?,
-            (Some(folder), _) => Templates::with(&folder, |path| self.version(path, &mut changed))?,
+            (Some(folder), _) => Templates::with_reader(&folder, |path| self.version(path, &mut changed))?,
         };
         if !changed.is_empty() {
             self.notes.push(Note::SettingsOfBase(changed));
@@ -280,12 +282,12 @@ impl Trusted {
     fn version(&mut self, path: &Path, changed: &mut Vec<String>) -> Result<Option<String>> {
         let Ground::Target(target) = &mut self.ground else { return policy_file::text_of(path) };
         let inside = match self.checkout.find(path) {
-            Lies::Outside => return policy_file::text_of(path),
-            Lies::Unclear => return Err(unclear(path)),
-            Lies::Inside(inside) => inside,
+            PathPlace::Outside => return policy_file::text_of(path),
+            PathPlace::Unclear => return Err(unclear(path)),
+            PathPlace::Inside(inside) => inside,
         };
         let text = target.text(&inside.name)?;
-        if text.is_none() && !inside.sure && path.symlink_metadata().is_ok() {
+        if text.is_none() && !inside.is_root_known && path.symlink_metadata().is_ok() {
             return Err(no_root(path));
         }
         if policy_file::text_of(path).ok() != Some(text.clone()) {
@@ -310,16 +312,16 @@ impl Trusted {
             return;
         }
         let Ok(Some(session)) = session(flags, surroundings) else { return };
-        let Ok(mut target) = Target::open(session, &place.target_branch, &place.commit) else { return };
+        let Ok(mut target) = TargetBranch::open(session, &place.target_branch, &place.commit) else { return };
         let mut files = vec![policy_file::policy_path(common.config.as_deref()), PathBuf::from(LOCK)];
         let folder = self.templates_folder(common);
         files.extend(folder.iter().flat_map(|folder| Templates::FILES.map(|name| folder.join(name))));
-        let decides = |input| matches!(input, Input::NoiseBand | Input::Repeats | Input::BaselineFiles);
+        let decides = |input| matches!(input, InputKind::NoiseBand | InputKind::Repeats | InputKind::BaselineFiles);
         let named = self.policy.locations().into_iter().filter(|(_, input, _)| decides(*input));
         let named: BTreeSet<PathBuf> = named.map(|(.., named)| named.written().into()).collect();
         files.extend(named.into_iter().filter(|path| path.is_file()));
         let differs = |path: &PathBuf| match self.checkout.find(path) {
-            Lies::Inside(inside) => {
+            PathPlace::Inside(inside) => {
                 target.text(&inside.name).is_ok_and(|text| policy_file::text_of(path).is_ok_and(|own| own != text))
             }
             _ => false,
@@ -332,9 +334,14 @@ impl Trusted {
     }
 
     /// Settings of publishing, by this policy; `also` is the language and the exit code of a warning.
-    pub(crate) fn settings(&self, flags: &PublishFlags, surroundings: &Surroundings, also: (Language, u8)) -> Settings {
+    pub(crate) fn settings(
+        &self,
+        flags: &PublishFlags,
+        surroundings: &Surroundings,
+        also: (Language, u8),
+    ) -> PublishSettings {
         let settings = settings(flags, &self.policy.publish, surroundings, also);
-        Settings { report_only: self.policy.report_only, ..settings }
+        PublishSettings { report_only: self.policy.report_only, ..settings }
     }
 
     /// The target branch's tip, where it decides.
@@ -351,11 +358,11 @@ impl Trusted {
     ///
     /// # Errors
     /// Where a file cannot be read; `Policy` where a manifest is not the pinned one.
-    pub(crate) fn case(mut self, asked: Asked) -> Result<Case> {
+    pub(crate) fn case(mut self, asked: UncheckedRequest) -> Result<Case> {
         let mut kept = Kept::default();
-        let request = asked.hold(&mut |input, written| self.location(input, written, &mut kept))?;
+        let request = asked.resolve_locations(&mut |input, written| self.location(input, written, &mut kept))?;
         let target = self.target();
-        let standing = if matches!(self.ground, Ground::Checkout) { Standing::Own } else { Standing::Stranger };
+        let standing = if matches!(self.ground, Ground::Checkout) { FileRights::Own } else { FileRights::Stranger };
         let Self { templates, notes, findings, head, source_root, .. } = self;
         let Kept { manifest, files, .. } = kept;
         let about = findings;
@@ -363,9 +370,9 @@ impl Trusted {
     }
 
     /// The location that counts in place of the one that the policy or a flag names as `input`.
-    fn location(&mut self, input: Input, written: &str, kept: &mut Kept) -> Result<String> {
+    fn location(&mut self, input: InputKind, written: &str, kept: &mut Kept) -> Result<String> {
         match input {
-            Input::BaselineFiles => {
+            InputKind::BaselineFiles => {
                 if let Some(name) = written.strip_prefix(SCHEME) {
                     kept.manifest = self.named(name)?;
                 }
@@ -374,7 +381,7 @@ impl Trusted {
                 self.hold(&location, input)?;
                 Ok(location)
             }
-            Input::NoiseBand | Input::Repeats => {
+            InputKind::NoiseBand | InputKind::Repeats => {
                 if let Some(known) = kept.noise.get(written) {
                     return Ok(known.clone());
                 }
@@ -383,8 +390,10 @@ impl Trusted {
                 Ok(location)
             }
             // Each template is read by its own name; the rest is the job's, or data.
-            Input::Templates | Input::Folders | Input::History | Input::Candidate => Ok(written.to_owned()),
-            Input::Policy | Input::Lock | Input::Request | Input::Secrets => {
+            InputKind::Templates | InputKind::Folders | InputKind::History | InputKind::Candidate => {
+                Ok(written.to_owned())
+            }
+            InputKind::Policy | InputKind::Lock | InputKind::Request | InputKind::Secrets => {
                 Err(Error::new(ErrorKind::Internal, written, "is named by no policy"))
             }
         }
@@ -416,15 +425,15 @@ impl Trusted {
         let path = Path::new(&location);
         let is_file = matches!(Location::parse(&location)?, Location::Local(_)) && path.is_file();
         if !is_file || !matches!(self.ground, Ground::Target(_)) {
-            self.hold(&location, Input::Repeats)?;
+            self.hold(&location, InputKind::Repeats)?;
             return Ok(location);
         }
-        if self.checkout.find(path) == Lies::Outside {
+        if self.checkout.find(path) == PathPlace::Outside {
             return Ok(location);
         }
         let mut changed = Vec::new();
         let Some(text) = self.version(path, &mut changed)? else {
-            self.findings.push(in_change(&location, Input::NoiseBand));
+            self.findings.push(in_change(&location, InputKind::NoiseBand));
             return Ok(location);
         };
         if !changed.is_empty() {
@@ -439,16 +448,16 @@ impl Trusted {
     }
 
     /// Holds a local folder of the checkout against the target branch: what a stranger's change edits does not count.
-    fn hold(&mut self, location: &str, input: Input) -> Result<()> {
+    fn hold(&mut self, location: &str, input: InputKind) -> Result<()> {
         let Location::Local(path) = Location::parse(location)? else { return Ok(()) };
         let Ground::Target(target) = &mut self.ground else { return Ok(()) };
         if path.is_empty() {
             return Ok(());
         }
         let is_kept = match self.checkout.find(Path::new(&path)) {
-            Lies::Outside => true,
-            Lies::Unclear | Lies::Inside(Inside { linked: true, .. }) => false,
-            Lies::Inside(inside) => is_kept(&inside, target)?,
+            PathPlace::Outside => true,
+            PathPlace::Unclear | PathPlace::Inside(RepositoryPath { has_link: true, .. }) => false,
+            PathPlace::Inside(inside) => is_kept(&inside, target)?,
         };
         if !is_kept {
             self.findings.push(in_change(location, input));
@@ -459,12 +468,12 @@ impl Trusted {
 
 /// Whether the change leaves a path as it is on the target branch. Where the repository's root is not known (an archive in
 /// place of a checkout), whatever the path could be called in it is asked for.
-fn is_kept(inside: &Inside, target: &mut Target) -> Result<bool> {
+fn is_kept(inside: &RepositoryPath, target: &mut TargetBranch) -> Result<bool> {
     let parts: Vec<&str> = inside.name.split('/').collect();
-    let names = if inside.sure { 1 } else { parts.len() };
+    let names = if inside.is_root_known { 1 } else { parts.len() };
     for start in 0..names {
         let name = parts.get(start..).unwrap_or_default().join("/");
-        if target.change_of(&name)? == Change::Some {
+        if target.change_of(&name)? == PathChange::Some {
             return Ok(false);
         }
     }
@@ -475,7 +484,7 @@ fn is_kept(inside: &Inside, target: &mut Target) -> Result<bool> {
 fn session(flags: &PublishFlags, surroundings: &Surroundings) -> Result<Option<Session>> {
     let place = &surroundings.place;
     let Some(kind) = place.forge else { return Ok(None) };
-    let Some(token) = token(kind, &surroundings.environment) else { return Ok(None) };
+    let Some(token) = forge_token(kind, &surroundings.environment) else { return Ok(None) };
     let api = if place.api.is_empty() { kind.public_api().unwrap_or_default() } else { &place.api };
     let job = Job {
         kind,
@@ -492,8 +501,8 @@ fn session(flags: &PublishFlags, surroundings: &Surroundings) -> Result<Option<S
     Session::new(job, Some(token)).map(Some)
 }
 
-fn in_change(location: &str, input: Input) -> Finding {
-    let what = if input == Input::BaselineFiles { "baseline" } else { "noise" };
+fn in_change(location: &str, input: InputKind) -> Finding {
+    let what = if input == InputKind::BaselineFiles { "baseline" } else { "noise" };
     Finding::new(&IN_CHANGE, location).with("what", what)
 }
 

@@ -8,7 +8,7 @@ use std::path::Path;
 use rayon::prelude::*;
 use sha2::{Digest, Sha256};
 
-use super::request::Request;
+use super::request::CollectRequest;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::local::LocalFiles;
 use crate::fetch::{ByteSource, Files};
@@ -17,7 +17,7 @@ use crate::fetch::{ByteSource, Files};
 const BLOCK: usize = 1 << 20;
 
 /// Digests by name, sorted by name.
-pub(super) fn of(request: &Request, notes: &mut Vec<String>) -> Result<Vec<(String, String)>> {
+pub(super) fn file_digests(request: &CollectRequest, notes: &mut Vec<String>) -> Result<Vec<(String, String)>> {
     let mut digests = Vec::new();
     for (kind, paths) in [("data", &request.data), ("weights", &request.weights)] {
         for path in paths {

@@ -6,7 +6,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::request::Request;
+use super::request::CollectRequest;
 use crate::error::{Error, ErrorKind, Result};
 
 /// Most bytes of a metadata file that are read: name and version are in its first lines.
@@ -17,7 +17,7 @@ const NAME_THEM: &str = "name the interpreter of the job with --python, or its f
 
 /// `Name=version` of every distribution, sorted by name; `None`, with a note, where no interpreter and no folder of packages
 /// was given or found.
-pub(super) fn installed(request: &Request, notes: &mut Vec<String>) -> Result<Option<Vec<String>>> {
+pub(super) fn installed_packages(request: &CollectRequest, notes: &mut Vec<String>) -> Result<Option<Vec<String>>> {
     let folders = match (&request.python, request.site_packages.as_slice()) {
         (None, []) => {
             notes.push(format!("no Python was found: the pack holds no packages; {NAME_THEM}"));

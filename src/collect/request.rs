@@ -6,7 +6,7 @@ use crate::policy::value::Pattern;
 
 /// Things to collect into a pack.
 #[derive(Clone, Debug, Default)]
-pub struct Request {
+pub struct CollectRequest {
     /// Environment variables.
     pub environment: Vec<(String, String)>,
     /// Python interpreter whose packages are listed.

@@ -10,7 +10,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::local::LocalFile;
 use crate::fetch::read_all as read_bytes;
 use crate::read::json::{self, Json};
-use crate::read::pack::Settings;
+use crate::read::pack::PackSettings;
 
 /// Largest file with settings.
 const MAX_FILE: u64 = 16 << 20;
@@ -18,8 +18,8 @@ const MAX_FILE: u64 = 16 << 20;
 const MAX_DEPTH: usize = 200;
 
 /// Settings of all files, in the order given.
-pub(super) fn read_all(paths: &[PathBuf], notes: &mut Vec<String>) -> Result<Settings> {
-    let mut all = Settings::new();
+pub(super) fn read_all(paths: &[PathBuf], notes: &mut Vec<String>) -> Result<PackSettings> {
+    let mut all = PackSettings::new();
     for path in paths {
         let settings = read(path)?;
         if settings.is_empty() {
@@ -32,7 +32,7 @@ pub(super) fn read_all(paths: &[PathBuf], notes: &mut Vec<String>) -> Result<Set
     Ok(all)
 }
 
-fn read(path: &Path) -> Result<Settings> {
+fn read(path: &Path) -> Result<PackSettings> {
     let name = path.display().to_string();
     let bytes = read_bytes(&LocalFile::open(path, &name)?, MAX_FILE)?;
     let extension = path.extension().map(|extension| extension.to_string_lossy().to_lowercase()).unwrap_or_default();
@@ -50,13 +50,13 @@ fn read(path: &Path) -> Result<Settings> {
             return Err(error.with_help("leave the file out, or give it a name with its real ending"));
         }
     };
-    let mut settings = Settings::new();
+    let mut settings = PackSettings::new();
     flatten(document, "", &mut settings);
     Ok(settings)
 }
 
 /// Adds a setting; different values of one setting are collected as msprobe does.
-fn add(all: &mut Settings, name: String, value: Json) {
+fn add(all: &mut PackSettings, name: String, value: Json) {
     let Some((_, known)) = all.iter_mut().find(|(known, _)| *known == name) else {
         return all.push((name, value));
     };
@@ -74,7 +74,7 @@ fn add(all: &mut Settings, name: String, value: Json) {
         Json::Object(vec![("description".into(), Json::Text("duplicate_value".into())), ("values".into(), values)]);
 }
 
-fn flatten(value: Json, prefix: &str, settings: &mut Settings) {
+fn flatten(value: Json, prefix: &str, settings: &mut PackSettings) {
     let joined = |key: &str| if prefix.is_empty() { key.to_owned() } else { format!("{prefix}.{key}") };
     match value {
         Json::Null => {}
@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     fn yaml(text: &str) -> String {
-        let mut settings = Settings::new();
+        let mut settings = PackSettings::new();
         flatten(from_yaml(serde_yaml::from_str(text).expect("YAML"), "t", 0).expect("read"), "", &mut settings);
         json::to_text(&Json::Object(settings))
     }
@@ -147,7 +147,7 @@ mod tests {
 
     #[test]
     fn contradictions_are_collected() {
-        let mut all = Settings::new();
+        let mut all = PackSettings::new();
         for value in [1, 1, 2, 3] {
             add(&mut all, "seed".into(), Json::Int(value));
         }

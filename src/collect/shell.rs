@@ -6,20 +6,20 @@
 //! takes the last `X=` of the script. `--name=value` is read as a name without a value, as msprobe reads it.
 
 use crate::read::json::Json;
-use crate::read::pack::Settings;
+use crate::read::pack::PackSettings;
 
 /// Characters of a block's name before `_ARGS`.
 const BLOCK_NAME: usize = 20;
 
 /// The settings of a script; none where it starts no training.
-pub(super) fn settings(script: &str) -> Settings {
+pub(super) fn settings(script: &str) -> PackSettings {
     let script = without_comments(script);
-    let Some(command) = command(&script) else { return Settings::new() };
+    let Some(command) = command(&script) else { return PackSettings::new() };
     let mut command = command.to_owned();
     for (name, content) in blocks(&script) {
         command = command.replace(&format!("${name}"), &content.replace('\n', " "));
     }
-    let mut settings = Settings::new();
+    let mut settings = PackSettings::new();
     for (name, value) in options(&command) {
         let value = value.map_or(Json::Bool(true), |value| Json::Text(resolved(value, &script).to_owned()));
         match settings.iter_mut().find(|(known, _)| known == name) {

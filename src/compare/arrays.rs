@@ -5,13 +5,13 @@ mod picture;
 mod rows;
 
 use super::measurements::{Measurements, PairName};
-use super::tensor::{PairStats, compare_some};
+use super::tensor::{PairStats, compare_sample};
 use crate::dtype::Dtype;
 use crate::error::Result;
 use crate::read::tensor::TensorData;
 
-pub use picture::{ChannelOrder, PictureMeasure, pictures};
-pub use rows::{RowsMeasure, embedding};
+pub use picture::{ChannelOrder, PictureMeasure, compare_pictures};
+pub use rows::{RowsMeasure, compare_embeddings};
 
 /// Measures of two tensors of the same shape.
 #[derive(Clone, Debug)]
@@ -58,7 +58,7 @@ impl TensorMeasure {
 ///
 /// # Errors
 /// Where one cannot be read.
-pub fn tensors(
+pub fn compare_tensors(
     name: &str,
     baseline: &TensorData,
     candidate: &TensorData,
@@ -73,11 +73,11 @@ pub fn tensors(
         offset: baseline.offset(),
     };
     let measure =
-        || compare_some(baseline, candidate, measurements.sample()).map(Box::new).map_err(|error| error.to_string());
-    let answer: Option<std::result::Result<Box<PairStats>, String>> = measurements.ask(&question, measure);
+        || compare_sample(baseline, candidate, measurements.sample()).map(Box::new).map_err(|error| error.to_string());
+    let answer: Option<std::result::Result<Box<PairStats>, String>> = measurements.get_or_measure(&question, measure);
     let stats = answer?.map_err(|reason| crate::error::Error::corrupt(candidate.name(), reason));
     if let Ok(stats) = &stats {
-        measurements.count(stats.elements, baseline.elements());
+        measurements.count_elements(stats.elements, baseline.elements());
     }
     Some(stats.map(|stats| TensorMeasure { dtypes: [baseline.dtype, candidate.dtype], stats }))
 }

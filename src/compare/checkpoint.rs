@@ -9,16 +9,16 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::measurements::{Measurements, PairName};
-use super::tensor::{PairStats, compare_some};
+use super::tensor::{PairStats, compare_sample};
 use crate::dtype::Dtype;
 use crate::error::{Error, Result};
 use crate::pair::checkpoint::{Padding, ParameterPairs, Replica};
-use crate::read::checkpoint::{Checkpoint, Parameter};
+use crate::read::checkpoint::{Checkpoint, CheckpointParameter};
 use crate::read::tensor::TensorData;
 use crate::verdict::Side;
 
-pub use change::{Change, Explanation};
-use change::{Scope, Suspect, changes};
+use change::{DifferingTensor, Scope, explanations};
+pub use change::{Explanation, TensorChange};
 pub use quantised::QuantisedStats;
 
 /// Bytes that are read at once to see whether a tensor holds one number throughout; usually the first few show that it
@@ -76,7 +76,7 @@ pub enum ParameterOutcome {
 
 /// Compares every pair and returns the results in the order of `pairs`, for any thread count. `done` is called after
 /// each pair.
-pub fn parameters<'a>(
+pub fn compare_parameters<'a>(
     pairs: &ParameterPairs<'a>,
     measurements: &Measurements,
     done: &(dyn Fn() + Sync),
@@ -87,18 +87,20 @@ pub fn parameters<'a>(
         .with_max_len(1)
         .map(|(name, baseline, candidate)| {
             let outcome = match (baseline, candidate) {
-                (Parameter::Tensor(baseline), Parameter::Tensor(candidate)) => {
+                (CheckpointParameter::Tensor(baseline), CheckpointParameter::Tensor(candidate)) => {
                     let scales = pairs.scales.get(name);
                     let baseline =
-                        quantised::Side { tensor: baseline, scale: scales.and_then(|scales| scales.baseline) };
-                    let candidate =
-                        quantised::Side { tensor: candidate, scale: scales.and_then(|scales| scales.candidate) };
+                        quantised::QuantisedSide { tensor: baseline, scale: scales.and_then(|scales| scales.baseline) };
+                    let candidate = quantised::QuantisedSide {
+                        tensor: candidate,
+                        scale: scales.and_then(|scales| scales.candidate),
+                    };
                     tensors(name, baseline, candidate, measurements)
                 }
-                (Parameter::Unread(reason), _) => ParameterOutcome::Unread(Side::Baseline, reason.clone()),
-                (_, Parameter::Unread(reason)) => ParameterOutcome::Unread(Side::Candidate, reason.clone()),
-                (Parameter::Pieces(_), _) => ParameterOutcome::Unread(Side::Baseline, APART.into()),
-                (_, Parameter::Pieces(_)) => ParameterOutcome::Unread(Side::Candidate, APART.into()),
+                (CheckpointParameter::Unread(reason), _) => ParameterOutcome::Unread(Side::Baseline, reason.clone()),
+                (_, CheckpointParameter::Unread(reason)) => ParameterOutcome::Unread(Side::Candidate, reason.clone()),
+                (CheckpointParameter::Pieces(_), _) => ParameterOutcome::Unread(Side::Baseline, APART.into()),
+                (_, CheckpointParameter::Pieces(_)) => ParameterOutcome::Unread(Side::Candidate, APART.into()),
             };
             done();
             let is_state = baseline.is_state(name) && candidate.is_state(name);
@@ -120,7 +122,9 @@ pub fn explain(
         .matched
         .iter()
         .filter_map(|(name, baseline, candidate)| match (baseline, candidate) {
-            (Parameter::Tensor(baseline), Parameter::Tensor(candidate)) => Some((*name, (baseline, candidate))),
+            (CheckpointParameter::Tensor(baseline), CheckpointParameter::Tensor(candidate)) => {
+                Some((*name, (baseline, candidate)))
+            }
             _ => None,
         })
         .collect();
@@ -131,13 +135,13 @@ pub fn explain(
             ParameterOutcome::Compared { stats, .. } => Some(stats.as_ref()),
             _ => None,
         };
-        suspects.push(Suspect { name: comparison.name, baseline, candidate, stats });
+        suspects.push(DifferingTensor { name: comparison.name, baseline, candidate, stats });
     }
     if suspects.is_empty() {
         return;
     }
     let earlier = earlier.iter().map(|(place, checkpoint)| (place.as_str(), readable(checkpoint))).collect();
-    let mut found = changes(&suspects, &Scope { pairs: tensors.clone(), earlier, families });
+    let mut found = explanations(&suspects, &Scope { pairs: tensors.clone(), earlier, families });
     drop(suspects);
     for comparison in comparisons {
         comparison.explanation = found.remove(comparison.name).unwrap_or_default();
@@ -147,20 +151,20 @@ pub fn explain(
 /// The tensors of a checkpoint that can be read, by name.
 fn readable(checkpoint: &Checkpoint) -> BTreeMap<&str, &TensorData> {
     let tensors = checkpoint.parameters.iter().filter_map(|(name, parameter)| match parameter {
-        Parameter::Tensor(tensor) => Some((name.as_str(), tensor)),
+        CheckpointParameter::Tensor(tensor) => Some((name.as_str(), tensor)),
         _ => None,
     });
     tensors.collect()
 }
 
 /// Compares the copies within each run, in parallel.
-pub fn replicas(replicas: &[Replica]) -> Vec<ReplicaComparison<'_>> {
+pub fn compare_replicas(replicas: &[Replica]) -> Vec<ReplicaComparison<'_>> {
     let compared = |replica: &'_ Replica| {
         let [first, copy] = &replica.copies;
         if first.shape != copy.shape {
             return Err(format!("shape {:?} against {:?}", first.shape, copy.shape));
         }
-        compare_some(first, copy, None).map(Box::new).map_err(|error| error.to_string())
+        compare_sample(first, copy, None).map(Box::new).map_err(|error| error.to_string())
     };
     replicas
         .par_iter()
@@ -172,7 +176,7 @@ pub fn replicas(replicas: &[Replica]) -> Vec<ReplicaComparison<'_>> {
 /// Paddings that hold something other than zeros, where the other side does not hold the same values there.
 pub fn used_paddings(paddings: &[Padding]) -> Vec<&Padding> {
     let is_zero = |tensor: &TensorData| {
-        let stats = compare_some(tensor, tensor, None);
+        let stats = compare_sample(tensor, tensor, None);
         stats.is_ok_and(|stats| stats.sum_sq_baseline <= 0.0 && stats.nan_baseline + stats.inf_baseline == 0)
     };
     let is_shared = |padding: &Padding| {
@@ -180,7 +184,7 @@ pub fn used_paddings(paddings: &[Padding]) -> Vec<&Padding> {
             other.side != padding.side
                 && other.name == padding.name
                 && other.tensor.shape == padding.tensor.shape
-                && compare_some(&padding.tensor, &other.tensor, None).is_ok_and(|stats| stats.unequal == 0)
+                && compare_sample(&padding.tensor, &other.tensor, None).is_ok_and(|stats| stats.unequal == 0)
         })
     };
     paddings.iter().filter(|padding| !is_zero(&padding.tensor) && !is_shared(padding)).collect()
@@ -193,11 +197,13 @@ pub fn has_moved(pairs: &ParameterPairs<'_>) -> Option<bool> {
     let is_parameter = |dtypes: (Dtype, Dtype)| dtypes.0 == dtypes.1 && dtypes.0.is_float();
     let mut has_moved = None;
     for (name, before, after) in &pairs.matched {
-        let (Parameter::Tensor(before), Parameter::Tensor(after)) = (before, after) else { continue };
+        let (CheckpointParameter::Tensor(before), CheckpointParameter::Tensor(after)) = (before, after) else {
+            continue;
+        };
         if !is_parameter((before.dtype, after.dtype)) {
             continue;
         }
-        let of = |tensor| quantised::Side { tensor, scale: None };
+        let of = |tensor| quantised::QuantisedSide { tensor, scale: None };
         match tensors(name, of(before), of(after), &measurements) {
             ParameterOutcome::Compared { stats, .. } if stats.unequal > 0 => return Some(true),
             ParameterOutcome::Compared { .. } => has_moved = Some(false),
@@ -209,8 +215,8 @@ pub fn has_moved(pairs: &ParameterPairs<'_>) -> Option<bool> {
 
 fn tensors(
     name: &str,
-    own: quantised::Side<'_>,
-    other: quantised::Side<'_>,
+    own: quantised::QuantisedSide<'_>,
+    other: quantised::QuantisedSide<'_>,
     measurements: &Measurements,
 ) -> ParameterOutcome {
     let (baseline, candidate) = (own.tensor, other.tensor);
@@ -225,19 +231,19 @@ fn tensors(
         member: name,
         offset: candidate.offset(),
     };
-    let is_quantised = (own.is_quantised() || other.is_quantised()) && own.is_read() && other.is_read();
+    let is_quantised = (own.is_quantised() || other.is_quantised()) && own.is_numeric() && other.is_numeric();
     let measured = || {
         if !is_quantised {
-            let stats = compare_some(baseline, candidate, measurements.sample())?;
+            let stats = compare_sample(baseline, candidate, measurements.sample())?;
             let is_trivial = is_trivial(baseline, &stats)?;
             return Ok((stats, is_trivial, None));
         }
-        let stats = compare_some(&own.numbers()?, &other.numbers()?, None)?;
-        let quantised = quantised::measured(own, other, &stats)?;
+        let stats = compare_sample(&own.numbers()?, &other.numbers()?, None)?;
+        let quantised = quantised::measure_quantised(own, other, &stats)?;
         let is_trivial = is_trivial(baseline, &stats)?;
         Ok((stats, is_trivial, Some(quantised)))
     };
-    let outcome = measurements.ask(&pair, || match measured() {
+    let outcome = measurements.get_or_measure(&pair, || match measured() {
         Ok((stats, is_trivial, quantised)) => {
             let dtypes = (baseline.dtype, candidate.dtype);
             ParameterOutcome::Compared { dtypes, stats: Box::new(stats), is_trivial, quantised }
@@ -245,7 +251,7 @@ fn tensors(
         Err(error) => unread(baseline, &error),
     });
     if let Some(ParameterOutcome::Compared { stats, .. }) = &outcome {
-        measurements.count(stats.elements, candidate.elements());
+        measurements.count_elements(stats.elements, candidate.elements());
     }
     outcome.unwrap_or(ParameterOutcome::LeftOut)
 }

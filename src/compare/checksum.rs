@@ -4,7 +4,7 @@
 
 use crc32fast::Hasher;
 
-use super::tensor::{BLOCK_BYTES, CHUNK, in_turn};
+use super::tensor::{BLOCK_BYTES, CHUNK, parallel_results};
 use crate::error::Result;
 use crate::read::tensor::TensorData;
 
@@ -16,8 +16,9 @@ use crate::read::tensor::TensorData;
 pub(super) fn checksum(tensor: &TensorData) -> Result<u32> {
     let elements = tensor.elements();
     tensor.expect();
-    let parts =
-        in_turn(elements.div_ceil(CHUNK), |index| part(tensor, index * CHUNK, elements.min((index + 1) * CHUNK)));
+    let parts = parallel_results(elements.div_ceil(CHUNK), |index| {
+        part(tensor, index * CHUNK, elements.min((index + 1) * CHUNK))
+    });
     let mut whole = Hasher::new();
     for part in parts {
         whole.combine(&part?);
@@ -47,7 +48,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::fetch::Memory;
+    use crate::fetch::MemorySource;
 
     /// An `.npy` file of one axis.
     fn npy(description: &str, elements: usize, bytes: &[u8]) -> TensorData {
@@ -56,7 +57,7 @@ mod tests {
         file.extend(u16::try_from(header.len()).expect("short").to_le_bytes());
         file.extend(header.as_bytes());
         file.extend(bytes);
-        crate::read::tensor_file::open(Arc::new(Memory::new("x.npy", file))).expect("a tensor")
+        crate::read::tensor_file::open(Arc::new(MemorySource::new("x.npy", file))).expect("a tensor")
     }
 
     #[test]

@@ -14,7 +14,7 @@ pub mod standstill;
 
 use std::borrow::Cow;
 
-use crate::pair::curve::align::Aligned;
+use crate::pair::curve::align::AlignedPoints;
 use crate::read::curve::series::Steps;
 
 /// Number of first steps that make up the head of a curve.
@@ -40,7 +40,7 @@ const ROUNDED: f64 = 1.0 + 1e-6;
 
 /// Scale on which differences are measured.
 #[derive(Clone, Copy, Debug)]
-pub struct Scale<'s> {
+pub struct CurveScale<'s> {
     /// Differences up to this, times max(1, median |b|), count as 0.
     pub floor: f64,
     /// One unit of the last printed digit, where values are printed; differences up to this count as 0 too.
@@ -52,7 +52,7 @@ pub struct Scale<'s> {
 
 /// A value and where it was taken.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct At {
+pub struct CurvePoint {
     /// The step.
     pub step: u64,
     /// The value.
@@ -61,7 +61,7 @@ pub struct At {
 
 /// Correlation of the two sides' step-to-step changes.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Together {
+pub struct ChangeCorrelation {
     /// The lower correlation of the two halves, since a different data order may begin late.
     pub lowest: f64,
     /// The correlation of the later half: at the start, a model has learned nothing yet that would make some batches
@@ -109,11 +109,11 @@ pub struct CurveMeasures {
     /// The median of |b_t|.
     pub median: f64,
     /// r_t of the first step.
-    pub first: Option<At>,
+    pub first: Option<CurvePoint>,
     /// The largest r_t of the first [`HEAD`] steps.
-    pub head: Option<At>,
+    pub head: Option<CurvePoint>,
     /// The largest r_t.
-    pub max: Option<At>,
+    pub max: Option<CurvePoint>,
     /// Mean of r_t, by the steps that each point stands for where the scale says so.
     pub mean_rel: f64,
     /// Median of r_t.
@@ -129,22 +129,23 @@ pub struct CurveMeasures {
     /// Share of the steps on the side (above, below) that has more of them; 0.5 to 1, and 1 where nothing differs.
     pub majority: f64,
     /// Rank correlation of the two sides' step-to-step changes; `None` where a curve is too short or does not move.
-    pub together: Option<Together>,
+    pub together: Option<ChangeCorrelation>,
     /// Isolated spikes of the baseline and of the candidate.
     pub spikes: (usize, usize),
 }
 
 /// Measures a pair of curves; `None` where no step is finite on both sides.
-pub fn measure(points: &Aligned<'_>, scale: Scale<'_>) -> Option<CurveMeasures> {
-    let (steps, baseline, candidate) = finite(points);
+pub fn measure(points: &AlignedPoints<'_>, scale: CurveScale<'_>) -> Option<CurveMeasures> {
+    let (steps, baseline, candidate) = finite_points(points);
     let median = robust::median_magnitude(&baseline)?;
     let floor = (scale.floor * median.max(1.0)).max(scale.resolution * ROUNDED);
-    let rel: Vec<f64> = baseline.iter().zip(candidate.iter()).map(|(b, c)| relative(*b, *c, floor)).collect();
+    let rel: Vec<f64> =
+        baseline.iter().zip(candidate.iter()).map(|(b, c)| relative_difference(*b, *c, floor)).collect();
     let ((spikes_b, spikes_c), together) = rayon::join(
-        || rayon::join(|| robust::spikes(&baseline), || robust::spikes(&candidate)),
+        || rayon::join(|| robust::count_spikes(&baseline), || robust::count_spikes(&candidate)),
         || together(&baseline, &candidate),
     );
-    let at = |index: usize| Some(At { step: steps.get(index)?, value: *rel.get(index)? });
+    let at = |index: usize| Some(CurvePoint { step: steps.get(index)?, value: *rel.get(index)? });
     let largest =
         |len: usize| (0..len.min(rel.len())).filter_map(at).reduce(|a, b| if b.value > a.value { b } else { a });
     Some(CurveMeasures {
@@ -173,7 +174,7 @@ pub fn measure(points: &Aligned<'_>, scale: Scale<'_>) -> Option<CurveMeasures> 
 pub type Columns<'a> = (Cow<'a, Steps>, Cow<'a, [f64]>, Cow<'a, [f64]>);
 
 /// The steps at which both sides are finite; borrowed where that is all of them, as in most curves.
-pub fn finite<'a>(points: &'a Aligned<'_>) -> Columns<'a> {
+pub fn finite_points<'a>(points: &'a AlignedPoints<'_>) -> Columns<'a> {
     let both = |(_, b, c): &(u64, f64, f64)| b.is_finite() && c.is_finite();
     if points.iter().all(|point| both(&point)) {
         let (baseline, candidate) = (Cow::Borrowed(&*points.baseline), Cow::Borrowed(&*points.candidate));
@@ -189,7 +190,7 @@ pub fn finite<'a>(points: &'a Aligned<'_>) -> Columns<'a> {
 /// |c - b| / |b|, and 0 where the difference is within `floor`.
 ///
 /// A baseline of 0 counts as `floor`, so that the result is finite for finite values (unless `floor` is 0).
-pub fn relative(b: f64, c: f64, floor: f64) -> f64 {
+pub fn relative_difference(b: f64, c: f64, floor: f64) -> f64 {
     let difference = (c - b).abs();
     if difference <= floor { 0.0 } else { difference / b.abs().max(floor) }
 }
@@ -239,7 +240,7 @@ pub fn tail_len(n: usize) -> usize {
 fn tail(baseline: &[f64], candidate: &[f64], floor: f64) -> f64 {
     let skip = baseline.len() - tail_len(baseline.len());
     let (b, c) = (mean(baseline.get(skip..).unwrap_or_default()), mean(candidate.get(skip..).unwrap_or_default()));
-    let size = relative(b, c, floor);
+    let size = relative_difference(b, c, floor);
     if c < b && size > 0.0 { -size } else { size }
 }
 
@@ -264,7 +265,7 @@ fn majority(baseline: &[f64], candidate: &[f64], floor: f64) -> f64 {
     if above + below == 0 { 1.0 } else { above.max(below) as f64 / (above + below) as f64 }
 }
 
-fn together(baseline: &[f64], candidate: &[f64]) -> Option<Together> {
+fn together(baseline: &[f64], candidate: &[f64]) -> Option<ChangeCorrelation> {
     let n = baseline.len();
     if n < CORRELATED_FROM {
         return None;
@@ -273,7 +274,7 @@ fn together(baseline: &[f64], candidate: &[f64]) -> Option<Together> {
     let of =
         |range: std::ops::Range<usize>| rank::change_correlation(baseline.get(range.clone())?, candidate.get(range)?);
     let (earlier, later) = (of(0..half)?, of(n - half..n)?);
-    Some(Together { lowest: earlier.min(later), later, changes: rank::count(half) })
+    Some(ChangeCorrelation { lowest: earlier.min(later), later, changes: rank::change_count(half) })
 }
 
 impl CurveMeasures {
@@ -340,15 +341,22 @@ impl CurveMeasures {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pair::curve::align::{Coverage, PairedBy};
+    use crate::pair::curve::align::{PairedBy, StepCoverage};
 
-    fn points(baseline: Vec<f64>, candidate: Vec<f64>) -> Aligned<'static> {
+    fn points(baseline: Vec<f64>, candidate: Vec<f64>) -> AlignedPoints<'static> {
         let steps = Steps::Positions(baseline.len());
         let (baseline, candidate) = (baseline.into(), candidate.into());
-        Aligned { by: PairedBy::Step, steps, baseline, candidate, coverage: Coverage::default(), values: None }
+        AlignedPoints {
+            by: PairedBy::Step,
+            steps,
+            baseline,
+            candidate,
+            coverage: StepCoverage::default(),
+            values: None,
+        }
     }
 
-    const SCALE: Scale<'static> = Scale { floor: 1e-5, resolution: 0.0, steps: None };
+    const SCALE: CurveScale<'static> = CurveScale { floor: 1e-5, resolution: 0.0, steps: None };
 
     #[test]
     fn a_point_weighs_the_steps_since_the_one_before_it() {
@@ -374,7 +382,7 @@ mod tests {
         let mut points = points(vec![2.0, 2.0, 2.0], vec![2.2, 2.0, 2.0]);
         points.steps = Steps::Listed(vec![1, 2, 100]);
         let plain = measure(&points, SCALE).expect("finite").mean_rel;
-        let weighed = measure(&points, Scale { steps: Some(&points.steps), ..SCALE }).expect("finite").mean_rel;
+        let weighed = measure(&points, CurveScale { steps: Some(&points.steps), ..SCALE }).expect("finite").mean_rel;
         assert!((plain - 0.1 / 3.0).abs() < 1e-12 && (weighed - 0.1 / 100.0).abs() < 1e-12, "{plain} {weighed}");
     }
 
@@ -386,9 +394,9 @@ mod tests {
 
     #[test]
     fn the_floor_hides_small_differences_only() {
-        assert_eq!(relative(2.0, 2.0 + 1e-6, 1e-5).to_bits(), 0.0_f64.to_bits());
-        assert!((relative(2.0, 2.2, 1e-5) - 0.1).abs() < 1e-12);
-        assert!(relative(0.0, 1.0, 1e-5).is_finite());
+        assert_eq!(relative_difference(2.0, 2.0 + 1e-6, 1e-5).to_bits(), 0.0_f64.to_bits());
+        assert!((relative_difference(2.0, 2.2, 1e-5) - 0.1).abs() < 1e-12);
+        assert!(relative_difference(0.0, 1.0, 1e-5).is_finite());
     }
 
     #[test]

@@ -30,7 +30,7 @@ pub(crate) struct Largest {
 
 impl Detail {
     /// Counts NaN, infinity and saturation over all pairs; `start` is the place of the first pair in the tensor.
-    pub(crate) fn look<T: Real>(&mut self, start: u64, baseline: &[T], candidate: &[T], largest: Largest) {
+    pub(crate) fn count_specials<T: Real>(&mut self, start: u64, baseline: &[T], candidate: &[T], largest: Largest) {
         for (place, (b, c)) in (start..).zip(baseline.iter().zip(candidate)) {
             let (b, c) = (b.wide(), c.wide());
             if !b.is_finite() || !c.is_finite() {
@@ -60,7 +60,13 @@ impl Detail {
 
     /// As for real numbers, for complex ones given as `[real, imaginary]` parts: a number is NaN if a part is NaN, else
     /// infinite if a part is infinite.
-    pub(crate) fn look_complex(&mut self, start: u64, baseline: [&[f64]; 2], candidate: [&[f64]; 2], largest: Largest) {
+    pub(crate) fn count_complex_specials(
+        &mut self,
+        start: u64,
+        baseline: [&[f64]; 2],
+        candidate: [&[f64]; 2],
+        largest: Largest,
+    ) {
         let [b_re, b_im] = baseline;
         let [c_re, c_im] = candidate;
         let parts = b_re.iter().zip(b_im).zip(c_re.iter().zip(c_im));

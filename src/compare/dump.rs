@@ -17,15 +17,15 @@ use super::closeness::Closeness;
 use super::tensor::PairStats;
 use crate::fetch::Source;
 use crate::kind::TensorKind;
-use crate::pair::dump::{IndexPair, Prefix};
+use crate::pair::dump::{IndexPair, ModulePrefix};
 use crate::read::dump::{Dump, Leaf, Operation};
 use ahead::Prepared;
-use data::{Found, Saved};
+use data::{DataComparison, Saved};
 use measurement::Examined;
-use recorded::recorded;
+use recorded::compare_records;
 
-pub use folders::{Counted, Folders, Tolerances};
-pub use measurement::{Basis, Coverage, Details, ExactDifference, Measurement};
+pub use folders::{CountedPair, Folders, Tolerances};
+pub use measurement::{Basis, Details, ExactDifference, Measurement, ValueCoverage};
 pub use sums::bounds as bounds_of_sums;
 
 /// One unit, compared: every operation of both sides, in execution order.
@@ -34,7 +34,7 @@ pub struct UnitComparison {
     /// Operations in the candidate's execution order; operations of the baseline alone stand where they would have run.
     pub operations: Vec<OperationComparison>,
     /// Prefix by which the module names of the two sides differ, where one was found.
-    pub prefix: Prefix,
+    pub prefix: ModulePrefix,
     /// Number of operations of a wrapper module that were left out.
     pub wrappers: usize,
 }
@@ -89,14 +89,14 @@ pub struct LeafComparison {
     /// Result of comparing the two values; `None` where one side has no such value.
     pub measured: Option<Measurement>,
     /// Outcome of reading their data, where that was done.
-    data: Option<Box<Result<Found, Box<str>>>>,
+    data: Option<Box<Result<DataComparison, Box<str>>>>,
 }
 
 impl LeafComparison {
     /// Numbers that one pass over the data gave; `None` where no data was read.
     pub fn stats(&self) -> Option<&PairStats> {
         match self.data.as_deref()? {
-            Ok(Found::Numbers(stats, _)) => Some(stats),
+            Ok(DataComparison::Numbers(stats, _)) => Some(stats),
             _ => None,
         }
     }
@@ -104,7 +104,7 @@ impl LeafComparison {
     /// Elements counted by a tolerance, where that was asked for.
     pub fn closeness(&self) -> Option<&Closeness> {
         match self.data.as_deref()? {
-            Ok(Found::Numbers(_, closeness)) => closeness.as_ref(),
+            Ok(DataComparison::Numbers(_, closeness)) => closeness.as_ref(),
             _ => None,
         }
     }
@@ -120,12 +120,12 @@ impl LeafComparison {
     }
 
     fn examine(&self, baseline: Leaf<'_>, candidate: Leaf<'_>) -> Examined {
-        let recorded = |same| recorded(baseline.value, candidate.value, same);
+        let recorded = |same| compare_records(baseline.value, candidate.value, same);
         match self.data.as_deref() {
-            Some(Ok(Found::Checksums { same })) => recorded(Some(*same)),
-            Some(Ok(Found::Numbers(stats, _))) if baseline.record().is_none() => data::scalars(stats),
-            Some(Ok(Found::Numbers(stats, _))) => {
-                data::examined(&recorded(None), stats, [baseline.record(), candidate.record()])
+            Some(Ok(DataComparison::Checksums { same })) => recorded(Some(*same)),
+            Some(Ok(DataComparison::Numbers(stats, _))) if baseline.record().is_none() => data::compare_scalars(stats),
+            Some(Ok(DataComparison::Numbers(stats, _))) => {
+                data::combine_with_records(&recorded(None), stats, [baseline.record(), candidate.record()])
             }
             Some(Err(_)) | None => recorded(None),
         }
@@ -133,15 +133,20 @@ impl LeafComparison {
 }
 
 /// Compares every paired operation of a unit, in parallel over operations.
-pub fn unit(baseline: &Dump, candidate: &Dump, pairs: &[IndexPair], folders: &Folders<'_>) -> UnitComparison {
+pub fn compare_unit(baseline: &Dump, candidate: &Dump, pairs: &[IndexPair], folders: &Folders<'_>) -> UnitComparison {
     let prepare = |pair: &IndexPair| PreparedOperation::new(*pair, baseline, candidate, folders);
-    let room = folders.room_ahead();
+    let room = folders.read_ahead_room();
     let operations = match room.files {
         // One by one, since workers cannot share a batch that one of them has begun: a long batch would delay the end.
         0 => pairs.par_iter().with_max_len(1).map(|pair| prepare(pair).compare(folders)).collect(),
-        _ => ahead::in_order(pairs, room, |pair| prepare(pair).opened(folders), |operation| operation.compare(folders)),
+        _ => ahead::run_in_order(
+            pairs,
+            room,
+            |pair| prepare(pair).opened(folders),
+            |operation| operation.compare(folders),
+        ),
     };
-    UnitComparison { prefix: Prefix::None, wrappers: 0, operations }
+    UnitComparison { prefix: ModulePrefix::None, wrappers: 0, operations }
 }
 
 /// A pair of operations, about to be compared.
@@ -162,9 +167,9 @@ impl<'a> PreparedOperation<'a> {
                 let rule = folders.renaming.forward_call(right.name);
                 let saved = |leaf: &IndexPair| {
                     let [left, right] = leaves_of(*leaf, left, right);
-                    data::saved(left?, right?).map(Box::new)
+                    data::saved_pair(left?, right?).map(Box::new)
                 };
-                let leaves = crate::pair::dump::leaves(left, right, rule).into_iter();
+                let leaves = crate::pair::dump::pair_values(left, right, rule).into_iter();
                 leaves.map(|leaf| (leaf, saved(&leaf))).collect()
             }
             _ => Vec::new(),
@@ -191,7 +196,7 @@ impl<'a> PreparedOperation<'a> {
         let compare = |(pair, saved): (IndexPair, Option<Box<Saved<'_>>>)| {
             let mut comparison = LeafComparison { pair, measured: None, data: None };
             let [Some(left), Some(right)] = leaves_of(pair, baseline, candidate) else { return comparison };
-            let found = saved.and_then(|saved| data::data(candidate.name, *saved, folders));
+            let found = saved.and_then(|saved| data::compare_data(candidate.name, *saved, folders));
             comparison.data = found.map(|found| Box::new(found.map_err(Into::into)));
             let mut measured = comparison.examine(left, right).measurement(folders.exact_sums);
             if comparison.data.is_none() {

@@ -98,7 +98,7 @@ struct Sums {
 }
 
 impl Sums {
-    fn of(b: f64, c: f64, rms: f64, limit: f64) -> Self {
+    fn new(b: f64, c: f64, rms: f64, limit: f64) -> Self {
         let difference = c - b;
         if b.is_finite() && c.is_finite() {
             let wrong = u64::from(difference.abs() > limit * b.abs().max(rms));
@@ -122,7 +122,7 @@ impl Sums {
 ///
 /// # Errors
 /// Where a tensor cannot be read.
-pub fn field(baseline: &TensorData, candidate: &TensorData, limit: f64) -> Result<Option<ErrorField>> {
+pub fn error_field(baseline: &TensorData, candidate: &TensorData, limit: f64) -> Result<Option<ErrorField>> {
     let lengths: Option<Vec<usize>> = baseline.shape.iter().map(|len| usize::try_from(*len).ok()).collect();
     let Some(shape) = lengths.filter(|_| baseline.shape == candidate.shape && baseline.elements() > 0) else {
         return Ok(None);
@@ -193,7 +193,7 @@ impl ErrorField {
         }
         let row_of_cells = cells.as_slice_mut().unwrap_or_default();
         for (offset, (b, c)) in baseline.iter().zip(candidate).enumerate() {
-            let sums = Sums::of(*b, *c, self.rms, limit);
+            let sums = Sums::new(*b, *c, self.rms, limit);
             if b.is_finite() && c.is_finite() {
                 self.products.dot += b * c;
                 self.products.difference += sums.square;
@@ -233,14 +233,20 @@ impl ErrorField {
     }
 
     /// Sum of the squared error.
-    pub fn total(&self) -> f64 {
+    pub fn squared_error(&self) -> f64 {
         self.along.last().map_or_else(|| self.cells.sum(), |along| along.squares.iter().sum())
     }
 
     /// Root mean square error over two axes, relative to the root mean square of the baseline, in at most `rows` times
     /// `columns` cells; a tensor with one axis has one row.
     #[allow(clippy::cast_precision_loss, reason = "element counts are far below 2^53")]
-    pub fn over(&self, vertical: Option<usize>, horizontal: usize, rows: usize, columns: usize) -> Array2<f64> {
+    pub fn error_over_axes(
+        &self,
+        vertical: Option<usize>,
+        horizontal: usize,
+        rows: usize,
+        columns: usize,
+    ) -> Array2<f64> {
         let mut cells = self.cells.clone();
         for axis in (0..self.shape.len()).rev().filter(|axis| Some(*axis) != vertical && *axis != horizontal) {
             cells = cells.sum_axis(Axis(axis));

@@ -301,14 +301,14 @@ impl<T: Real, const N: usize> Lanes<T, N> {
 
     /// Adds a strip of both sides, element by element; both have the same length. A length that is not a multiple of
     /// `N` is only allowed in the last strip. Returns `false` where a value may not be finite.
-    pub(crate) fn take<R: Stored<Real = T>>(&mut self, arch: Arch, baseline: &[R], candidate: &[R]) -> bool {
+    pub(crate) fn add_strip<R: Stored<Real = T>>(&mut self, arch: Arch, baseline: &[R], candidate: &[R]) -> bool {
         arch.dispatch(Take { baseline, candidate, lanes: self })
     }
 
     /// Adds a strip that is the same on both sides to the last bit; a length that is not a multiple of `N` is only
     /// allowed in the last strip. Returns `false` where a value may not be finite; the strip then has to be added like
     /// any other one.
-    pub(crate) fn take_equal<R: Stored<Real = T>>(&mut self, arch: Arch, values: &[R]) -> bool {
+    pub(crate) fn add_equal_strip<R: Stored<Real = T>>(&mut self, arch: Arch, values: &[R]) -> bool {
         arch.dispatch(TakeEqual { values, lanes: self })
     }
 

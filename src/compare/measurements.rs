@@ -79,7 +79,7 @@ enum Pages {
     #[default]
     None,
     /// Measures the pairs of this part and keeps the results.
-    Part { plan: Plan, noted: Mutex<BTreeMap<String, Value>> },
+    Part { plan: PartPlan, noted: Mutex<BTreeMap<String, Value>> },
     /// Knows the results of all parts.
     Joined(BTreeMap<String, Value>),
 }
@@ -103,17 +103,17 @@ impl Measurements {
 
     /// A copy with the same selection for other pairs, whose counts are separate.
     #[must_use]
-    pub fn beside(&self) -> Self {
+    pub fn uncounted_copy(&self) -> Self {
         Self::new(self.selection.clone())
     }
 
     /// Measures the pairs of one part, and keeps the results.
-    pub fn part(selection: Selection, plan: Plan) -> Self {
+    pub fn for_part(selection: Selection, plan: PartPlan) -> Self {
         Self { pages: Pages::Part { plan, noted: Mutex::default() }, ..Self::new(selection) }
     }
 
     /// Measures nothing, but answers from the results of all parts of a run.
-    pub fn joined(selection: Selection, noted: BTreeMap<String, Value>) -> Self {
+    pub fn from_parts(selection: Selection, noted: BTreeMap<String, Value>) -> Self {
         Self { pages: Pages::Joined(noted), ..Self::new(selection) }
     }
 
@@ -133,13 +133,17 @@ impl Measurements {
     }
 
     /// Whether data of the operation `op` is read.
-    pub fn asks_for(&self, op: &str) -> bool {
+    pub fn selects_operation(&self, op: &str) -> bool {
         self.selection.ops.as_ref().is_none_or(|ops| ops.is_match(op))
     }
 
     /// The numbers of two tensors, known or measured now. `None` where the pair is skipped. Either is counted.
-    pub fn ask<T: Serialize + DeserializeOwned>(&self, pair: &PairName<'_>, measure: impl FnOnce() -> T) -> Option<T> {
-        let answer = self.ask_again(pair, measure);
+    pub fn get_or_measure<T: Serialize + DeserializeOwned>(
+        &self,
+        pair: &PairName<'_>,
+        measure: impl FnOnce() -> T,
+    ) -> Option<T> {
+        let answer = self.get_or_measure_uncounted(pair, measure);
         let counter = match &answer {
             Some(_) => &self.counts.measured,
             None if !self.wants(pair) => &self.counts.by_operation,
@@ -150,7 +154,7 @@ impl Measurements {
     }
 
     /// The numbers of a pair that was counted before in another way; nothing is counted.
-    pub fn ask_again<T: Serialize + DeserializeOwned>(
+    pub fn get_or_measure_uncounted<T: Serialize + DeserializeOwned>(
         &self,
         pair: &PairName<'_>,
         measure: impl FnOnce() -> T,
@@ -184,11 +188,11 @@ impl Measurements {
     }
 
     fn wants(&self, pair: &PairName<'_>) -> bool {
-        pair.op.is_none_or(|op| self.asks_for(op))
+        pair.op.is_none_or(|op| self.selects_operation(op))
     }
 
     /// Counts elements of a pair that was measured.
-    pub fn count(&self, looked_at: u64, elements: u64) {
+    pub fn count_elements(&self, looked_at: u64, elements: u64) {
         self.counts.elements.fetch_add(looked_at, Ordering::Relaxed);
         self.counts.of_elements.fetch_add(elements, Ordering::Relaxed);
         self.counts.runs.fetch_add(looked_at.div_ceil(RUN), Ordering::Relaxed);
@@ -214,7 +218,7 @@ impl Measurements {
     }
 
     /// The results that a part has recorded, by pair; empty for other kinds of run.
-    pub fn into_noted(self) -> BTreeMap<String, Value> {
+    pub fn into_results(self) -> BTreeMap<String, Value> {
         match self.pages {
             Pages::Part { noted, .. } => noted.into_inner().unwrap_or_else(PoisonError::into_inner),
             _ => BTreeMap::new(),
@@ -235,7 +239,7 @@ fn key(pair: &PairName<'_>) -> String {
 /// files (rank, step, operation) and cut into `parts` equal stretches; this part has the one from `part − 1` to `part`.
 /// A tensor belongs to the stretch in which it begins.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct PartPlan {
     part: u64,
     parts: u64,
     /// Bytes before each file.
@@ -243,7 +247,7 @@ pub struct Plan {
     total: u64,
 }
 
-impl Plan {
+impl PartPlan {
     /// Part `part` (from 1) of `parts` over the candidate's tensor files with their lengths, in any order.
     pub fn new(part: u64, parts: u64, files: impl IntoIterator<Item = (String, u64)>) -> Self {
         let mut before: BTreeMap<String, u64> = files.into_iter().collect();
@@ -285,7 +289,8 @@ mod tests {
         let files = || (0..100).map(|index| (format!("t{index:03}.pt"), if index < 50 { 300 } else { 100 }));
         let mut bytes = [0u64; 4];
         for (name, len) in files() {
-            let owners: Vec<u64> = (1..=4).filter(|part| Plan::new(*part, 4, files()).has(&pair(&name, 0))).collect();
+            let owners: Vec<u64> =
+                (1..=4).filter(|part| PartPlan::new(*part, 4, files()).has(&pair(&name, 0))).collect();
             let [owner] = owners.as_slice() else { panic!("{name} belongs to {owners:?}") };
             bytes[usize::try_from(*owner).expect("small") - 1] += len;
         }
@@ -294,7 +299,7 @@ mod tests {
 
     #[test]
     fn files_that_are_not_listed_have_one_owner_too() {
-        let has = |part| Plan::new(part, 3, Vec::new()).has(&pair("somewhere.pt", 0));
+        let has = |part| PartPlan::new(part, 3, Vec::new()).has(&pair("somewhere.pt", 0));
         assert_eq!((1..=3).filter(|part| has(*part)).count(), 1);
     }
 
@@ -303,14 +308,14 @@ mod tests {
         let files = || vec![("a.pt".to_owned(), 10), ("b.pt".to_owned(), 10)];
         let mut noted = BTreeMap::new();
         for part in 1..=2 {
-            let measurements = Measurements::part(Selection::default(), Plan::new(part, 2, files()));
+            let measurements = Measurements::for_part(Selection::default(), PartPlan::new(part, 2, files()));
             for (name, value) in [("a.pt", 1.5), ("b.pt", -0.0)] {
-                measurements.ask(&pair(name, 0), || value);
+                measurements.get_or_measure(&pair(name, 0), || value);
             }
-            noted.extend(measurements.into_noted());
+            noted.extend(measurements.into_results());
         }
-        let measurements = Measurements::joined(Selection::default(), noted);
-        let known = |name| measurements.ask(&pair(name, 0), || f64::NAN).map(f64::to_bits);
+        let measurements = Measurements::from_parts(Selection::default(), noted);
+        let known = |name| measurements.get_or_measure(&pair(name, 0), || f64::NAN).map(f64::to_bits);
         assert_eq!((known("a.pt"), known("b.pt")), (Some(1.5f64.to_bits()), Some((-0.0f64).to_bits())));
         assert_eq!((known("c.pt"), measurements.partial_coverage().by_time), (None, 1));
     }
@@ -319,9 +324,9 @@ mod tests {
     fn time_and_operations_leave_pairs_out() {
         let ops = globset::Glob::new("Torch.mul.*").expect("a pattern").compile_matcher();
         let measurements = Measurements::new(Selection { ops: Some(ops), ..Selection::default() });
-        assert_eq!(measurements.ask(&pair("a.pt", 0), || 1), None);
+        assert_eq!(measurements.get_or_measure(&pair("a.pt", 0), || 1), None);
         let measurements = Measurements::new(Selection { stop: Some(Arc::new(|| true)), ..Selection::default() });
-        assert_eq!(measurements.ask(&pair("a.pt", 0), || 1), None);
+        assert_eq!(measurements.get_or_measure(&pair("a.pt", 0), || 1), None);
         assert_eq!(measurements.partial_coverage(), PartialCoverage { by_time: 1, ..PartialCoverage::default() });
     }
 }

@@ -3,11 +3,11 @@
 //! Errors, floors and levels are those of msprobe's `api_precision_compare`; docs/operators.md has them.
 
 use crate::pair::operators::OutputPair;
-use crate::read::operators::Output;
+use crate::read::operators::OperatorOutput;
 
 /// Level of an operator, which decides its limits: the higher, the narrower.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Level {
+pub enum OperatorLevel {
     /// Every operator that no other level names.
     L0,
     /// Operators that sum in their own order, and attention.
@@ -35,13 +35,13 @@ const L2: [&str; 13] = [
     "npu_cross_entropy_loss_backward",
 ];
 
-impl Level {
+impl OperatorLevel {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::L0, Self::L1, Self::L2];
 
     /// The level of an operator: `Functional.gelu.0` is of level 2. Upper and lower case are equal.
-    pub fn of(api: &str) -> Self {
-        let base = base(api);
+    pub fn from_api(api: &str) -> Self {
+        let base = operator_word(api);
         let is = |names: &[&str]| names.iter().any(|name| name.eq_ignore_ascii_case(base));
         if is(&L1) {
             Self::L1
@@ -72,7 +72,7 @@ impl Level {
 }
 
 /// The word of an operator without prefix and number: `gelu` of `Functional.gelu.0`.
-pub fn base(api: &str) -> &str {
+pub fn operator_word(api: &str) -> &str {
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let name = api.rsplit_once('.').filter(|(_, last)| is_number(last)).map_or(api, |(name, _)| name);
     name.rsplit('.').next().unwrap_or(name)
@@ -105,7 +105,7 @@ impl RatioKind {
         }
     }
 
-    fn error(self, output: &Output) -> Option<f64> {
+    fn error(self, output: &OperatorOutput) -> Option<f64> {
         match self {
             Self::Rmse => output.rmse,
             Self::MeanRel => output.mean_rel,
@@ -142,7 +142,7 @@ impl<T: Copy> PerRatio<T> {
 
 /// Candidate's error over the baseline's.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Ratio {
+pub enum ErrorRatio {
     /// At least one side computed no error.
     Unknown,
     /// Both errors are NaN, or both are infinite, so there is no meaningful ratio.
@@ -152,10 +152,10 @@ pub enum Ratio {
     /// Finite on the candidate and not on the baseline.
     BaselineNonFinite,
     /// Both are finite; at least 0.
-    Of(f64),
+    Finite(f64),
 }
 
-impl Ratio {
+impl ErrorRatio {
     fn new(baseline: Option<f64>, candidate: Option<f64>, floor: f64) -> Self {
         match (baseline, candidate) {
             (None, _) | (_, None) => Self::Unknown,
@@ -167,14 +167,14 @@ impl Ratio {
                 }
             }
             (Some(_), Some(candidate)) if !candidate.is_finite() => Self::NotJudged,
-            (Some(baseline), Some(candidate)) => Self::Of(candidate.abs() / baseline.abs().max(floor)),
+            (Some(baseline), Some(candidate)) => Self::Finite(candidate.abs() / baseline.abs().max(floor)),
         }
     }
 
     /// The number; `None` where there is none.
     pub fn value(self) -> Option<f64> {
         match self {
-            Self::Of(value) => Some(value),
+            Self::Finite(value) => Some(value),
             Self::Unknown | Self::NotJudged | Self::NonFinite | Self::BaselineNonFinite => None,
         }
     }
@@ -188,7 +188,7 @@ pub fn is_other_kind(baseline: f64, candidate: f64) -> bool {
 
 /// Floor of an error: smaller errors count as this much, so that a baseline without error gives no infinite ratio;
 /// `None` for types whose ratios are not judged.
-pub fn floor(dtype: &str) -> Option<f64> {
+pub fn error_floor(dtype: &str) -> Option<f64> {
     let is = |name: &str| dtype.eq_ignore_ascii_case(name);
     if is("float16") {
         Some(2_f64.powi(-11))
@@ -203,7 +203,7 @@ pub fn floor(dtype: &str) -> Option<f64> {
 
 /// Result of comparing an output of the candidate with the baseline's.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Measured {
+pub enum OutputMeasure {
     /// Nothing to compare: no values, or a type that the tool does not judge.
     Nothing,
     /// The candidate's error is NaN or infinite and the baseline's is not, or is not the same of the two.
@@ -215,42 +215,42 @@ pub enum Measured {
     /// Share of elements that are not equal, of results that are no floats; `None` where it was not computed.
     Binary(Option<f64>),
     /// Ratios of errors.
-    Ratios(PerRatio<Ratio>),
+    Ratios(PerRatio<ErrorRatio>),
 }
 
 /// Measures a pair.
-pub fn measure(pair: &OutputPair<'_>) -> Measured {
+pub fn measure(pair: &OutputPair<'_>) -> OutputMeasure {
     let (baseline, candidate) = (pair.baseline, pair.candidate);
-    let is_lost = |of: fn(&Output) -> Option<f64>| {
+    let is_lost = |of: fn(&OperatorOutput) -> Option<f64>| {
         let lost = of(candidate).filter(|value| !value.is_finite());
         lost.is_some_and(|c| of(baseline).is_none_or(|b| is_other_kind(b, c)))
     };
-    let is_gained = |of: fn(&Output) -> Option<f64>| {
+    let is_gained = |of: fn(&OperatorOutput) -> Option<f64>| {
         of(baseline).is_some_and(|value| !value.is_finite()) && of(candidate).is_some_and(f64::is_finite)
     };
     if is_unjudged(candidate) {
-        Measured::Nothing
+        OutputMeasure::Nothing
     } else if is_lost(|output| output.cosine) || is_lost(|output| output.max_abs) {
-        Measured::NonFinite
+        OutputMeasure::NonFinite
     } else if baseline.dtype.is_empty() {
         // Nothing was computed on the baseline, so there is no type to compare.
-        Measured::Nothing
+        OutputMeasure::Nothing
     } else if !baseline.dtype.eq_ignore_ascii_case(&candidate.dtype) {
-        Measured::Dtype
+        OutputMeasure::Dtype
     } else if !is_float(&candidate.dtype) {
-        Measured::Binary(candidate.binary)
+        OutputMeasure::Binary(candidate.binary)
     } else if is_gained(|output| output.cosine) || is_gained(|output| output.max_abs) {
-        Measured::BaselineNonFinite
+        OutputMeasure::BaselineNonFinite
     } else {
         ratios(pair)
     }
 }
 
 /// The ratios of a pair of floats; nothing for types without a floor.
-pub fn ratios(pair: &OutputPair<'_>) -> Measured {
-    let Some(floor) = floor(&pair.candidate.dtype) else { return Measured::Nothing };
-    let ratio = |kind: RatioKind| Ratio::new(kind.error(pair.baseline), kind.error(pair.candidate), floor);
-    Measured::Ratios(PerRatio {
+pub fn ratios(pair: &OutputPair<'_>) -> OutputMeasure {
+    let Some(floor) = error_floor(&pair.candidate.dtype) else { return OutputMeasure::Nothing };
+    let ratio = |kind: RatioKind| ErrorRatio::new(kind.error(pair.baseline), kind.error(pair.candidate), floor);
+    OutputMeasure::Ratios(PerRatio {
         rmse: ratio(RatioKind::Rmse),
         mean_rel: ratio(RatioKind::MeanRel),
         small: ratio(RatioKind::Small),
@@ -259,7 +259,7 @@ pub fn ratios(pair: &OutputPair<'_>) -> Measured {
 }
 
 /// Whether an output has no values, or is of a type that the tool does not judge.
-pub fn is_unjudged(output: &Output) -> bool {
+pub fn is_unjudged(output: &OperatorOutput) -> bool {
     const TYPES: [&str; 4] = ["", "float64", "complex64", "complex128"];
     TYPES.iter().any(|name| name.eq_ignore_ascii_case(&output.dtype)) || is_empty(&output.shape)
 }
@@ -282,29 +282,29 @@ mod tests {
     #[test]
     fn an_operator_has_the_level_of_its_word() {
         for (api, level) in [
-            ("Functional.gelu.0", Level::L2),
-            ("Torch.matmul.12", Level::L2),
-            ("Tensor.__matmul__.0", Level::L0),
-            ("Functional.embedding.0", Level::L1),
-            ("NPU.npu_fusion_attention.3", Level::L1),
-            ("Functional.linear.0", Level::L0),
-            ("Tensor.index_select.0", Level::L0),
-            ("Tensor.sum.0", Level::L2),
+            ("Functional.gelu.0", OperatorLevel::L2),
+            ("Torch.matmul.12", OperatorLevel::L2),
+            ("Tensor.__matmul__.0", OperatorLevel::L0),
+            ("Functional.embedding.0", OperatorLevel::L1),
+            ("NPU.npu_fusion_attention.3", OperatorLevel::L1),
+            ("Functional.linear.0", OperatorLevel::L0),
+            ("Tensor.index_select.0", OperatorLevel::L0),
+            ("Tensor.sum.0", OperatorLevel::L2),
         ] {
-            assert_eq!(Level::of(api), level, "{api}");
+            assert_eq!(OperatorLevel::from_api(api), level, "{api}");
         }
     }
 
     #[test]
     fn ratios_have_a_floor_and_keep_what_is_not_finite() {
-        let floor = floor("bfloat16").expect("a float");
-        assert_eq!(Ratio::new(Some(0.0), Some(2.0 * floor), floor), Ratio::Of(2.0));
-        assert_eq!(Ratio::new(Some(1.0), Some(3.0), floor), Ratio::Of(3.0));
-        assert_eq!(Ratio::new(Some(1.0), Some(f64::NAN), floor), Ratio::NonFinite);
-        assert_eq!(Ratio::new(Some(f64::INFINITY), Some(f64::NAN), floor), Ratio::NonFinite);
-        assert_eq!(Ratio::new(Some(f64::NAN), Some(1.0), floor), Ratio::BaselineNonFinite);
-        assert_eq!(Ratio::new(Some(f64::NAN), Some(f64::NAN), floor), Ratio::NotJudged);
-        assert_eq!(Ratio::new(None, Some(1.0), floor), Ratio::Unknown);
+        let floor = error_floor("bfloat16").expect("a float");
+        assert_eq!(ErrorRatio::new(Some(0.0), Some(2.0 * floor), floor), ErrorRatio::Finite(2.0));
+        assert_eq!(ErrorRatio::new(Some(1.0), Some(3.0), floor), ErrorRatio::Finite(3.0));
+        assert_eq!(ErrorRatio::new(Some(1.0), Some(f64::NAN), floor), ErrorRatio::NonFinite);
+        assert_eq!(ErrorRatio::new(Some(f64::INFINITY), Some(f64::NAN), floor), ErrorRatio::NonFinite);
+        assert_eq!(ErrorRatio::new(Some(f64::NAN), Some(1.0), floor), ErrorRatio::BaselineNonFinite);
+        assert_eq!(ErrorRatio::new(Some(f64::NAN), Some(f64::NAN), floor), ErrorRatio::NotJudged);
+        assert_eq!(ErrorRatio::new(None, Some(1.0), floor), ErrorRatio::Unknown);
         assert!(is_empty("(0,)") && is_empty("(2, 0, 3)") && !is_empty("(10, 20)") && !is_empty("()"));
     }
 }

@@ -138,7 +138,7 @@ pub fn compare(baseline: &TensorData, candidate: &TensorData) -> Result<PairStat
 ///
 /// # Errors
 /// As [`compare`].
-pub fn compare_some(baseline: &TensorData, candidate: &TensorData, sample: Option<&Sample>) -> Result<PairStats> {
+pub fn compare_sample(baseline: &TensorData, candidate: &TensorData, sample: Option<&Sample>) -> Result<PairStats> {
     let Some(sample) = sample else { return compare(baseline, candidate) };
     let pair = Pair::new(Arch::new(), baseline, candidate)?;
     let runs = sample.runs(candidate.name(), baseline.elements());
@@ -220,7 +220,7 @@ impl<'a> Pair<'a> {
         let parts: Vec<Result<PairStats>> = if count <= 1 {
             vec![self.piece(if count == 0 { Ranges::Whole(None) } else { ranges(0) })]
         } else {
-            in_turn(count, |index| self.piece(ranges(index)))
+            parallel_results(count, |index| self.piece(ranges(index)))
         };
         let mut parts = parts.into_iter();
         let first = parts.next().unwrap_or_else(|| self.piece(Ranges::Whole(None)))?;
@@ -278,7 +278,7 @@ impl<'a> Pair<'a> {
 
 /// Results of `work` for each index, in order of index. Each free worker gets the next index, so that all of them
 /// together read a file from front to back.
-pub(super) fn in_turn<T: Send>(count: u64, work: impl Fn(u64) -> T + Sync) -> Vec<T> {
+pub(super) fn parallel_results<T: Send>(count: u64, work: impl Fn(u64) -> T + Sync) -> Vec<T> {
     let next = AtomicU64::new(0);
     let take = || Some(next.fetch_add(1, Ordering::Relaxed)).filter(|index| *index < count);
     let mut done: Vec<(u64, T)> = (0..rayon::current_num_threads())
@@ -386,7 +386,7 @@ fn take_stored<R: Stored, const N: usize>(
     (baseline, candidate): (&[R], &[R]),
     is_equal: bool,
 ) -> bool {
-    is_equal && lanes.take_equal(arch, baseline) || lanes.take(arch, baseline, candidate)
+    is_equal && lanes.add_equal_strip(arch, baseline) || lanes.add_strip(arch, baseline, candidate)
 }
 
 /// Two floating-point types whose values all fit `f32`.
@@ -411,7 +411,7 @@ impl Scheme for Narrow {
         };
         if !is_finite {
             let b = narrow_values(arch, strip.baseline, left);
-            detail.look(start, b, narrow_values(arch, strip.candidate, right), strip.largest());
+            detail.count_specials(start, b, narrow_values(arch, strip.candidate, right), strip.largest());
         }
     }
 
@@ -472,7 +472,7 @@ impl Scheme for Wide {
         if !is_finite {
             let [left, right, ..] = &mut *room.wide;
             let b = wide_values(arch, strip.baseline, left);
-            detail.look(start, b, wide_values(arch, strip.candidate, right), strip.largest());
+            detail.count_specials(start, b, wide_values(arch, strip.candidate, right), strip.largest());
         }
     }
 
@@ -511,9 +511,9 @@ impl Scheme for Complex {
             convert::to_f64(arch, strip.baseline.0, strip.baseline.1, part == 1, b);
             convert::to_f64(arch, strip.candidate.0, strip.candidate.1, part == 1, c);
         }
-        self.real.take(arch, b_re, c_re);
-        self.imaginary.take(arch, b_im, c_im);
-        detail.look_complex(start, [b_re, b_im], [c_re, c_im], strip.largest());
+        self.real.add_strip(arch, b_re, c_re);
+        self.imaginary.add_strip(arch, b_im, c_im);
+        detail.count_complex_specials(start, [b_re, b_im], [c_re, c_im], strip.largest());
     }
 
     fn finish(self, elements: u64, detail: &Detail) -> PairStats {

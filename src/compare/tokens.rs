@@ -10,9 +10,9 @@ mod notes;
 mod quantity;
 mod sums;
 
-pub use measure::{Across, Measured, across, own};
-pub use meter::{About, FEWEST_TOKENS, Meter, NonFinite, PARTS, Sequence, TokenPlace};
-pub use moments::{Moments, Scale};
-pub use notes::{Noted, Notes, Part};
+pub use measure::{SideMeasure, TokenMeasure, measure_across_sides, measure_side};
+pub use meter::{AnswerFacts, FEWEST_TOKENS, MeasuredAnswer, Meter, NonFinite, PARTS, TokenPlace};
+pub use moments::{Moments, ScaleFit};
+pub use notes::{NoteCount, Notes, StepRank};
 pub use quantity::Quantity;
 pub use sums::{Measures, Sums};

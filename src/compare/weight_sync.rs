@@ -16,10 +16,10 @@ use rayon::prelude::*;
 use crate::dtype::Dtype;
 use crate::error::{Error, Result};
 use crate::pair::weight_sync::{is_embedding, is_output};
-use crate::read::checkpoint::Parameter;
+use crate::read::checkpoint::CheckpointParameter;
 use crate::read::tensor::TensorData;
-use elements::{Agreement, agreement, fingerprint, is_encodable, is_zero};
-use rows::by_rows;
+use elements::{EqualBits, equal_bits, fingerprint, is_encodable, is_zero};
+use rows::explain_by_rows;
 
 pub use digests::sync_digests;
 pub use outcome::{SyncChange, SyncComparison, SyncOutcome};
@@ -33,13 +33,13 @@ pub struct SyncPair<'a> {
     /// Its name in the earlier stage.
     pub name: &'a str,
     /// The tensor in the earlier stage.
-    pub from: &'a Parameter,
+    pub from: &'a CheckpointParameter,
     /// The tensor in the later stage.
-    pub to: &'a Parameter,
+    pub to: &'a CheckpointParameter,
 }
 
 /// Tensors of an earlier step by name, with the step.
-pub type EarlierStep = (u64, BTreeMap<String, Parameter>);
+pub type EarlierStep = (u64, BTreeMap<String, CheckpointParameter>);
 
 /// A readable pair, in the form in which it is compared.
 struct Work {
@@ -73,7 +73,7 @@ pub fn sync_tensors(
         find_swapped(&mut states, pairs);
         states.par_iter_mut().with_max_len(1).for_each(|state| {
             let State::Open(work) = state else { return };
-            let change = by_rows(&work.from, &work.to).map(SyncOutcome::Wrong);
+            let change = explain_by_rows(&work.from, &work.to).map(SyncOutcome::Wrong);
             *state = State::Known(change.unwrap_or_else(|error| SyncOutcome::Unread { reason: error.to_string() }));
         });
     }
@@ -82,7 +82,7 @@ pub fn sync_tensors(
         State::Open(_) => SyncOutcome::Wrong(SyncChange::Other),
     });
     let comparison = |(pair, outcome): (&SyncPair<'_>, SyncOutcome)| {
-        let is_matrix = matches!(pair.from, Parameter::Tensor(tensor) if tensor.shape.len() > 1);
+        let is_matrix = matches!(pair.from, CheckpointParameter::Tensor(tensor) if tensor.shape.len() > 1);
         SyncComparison { name: pair.name.to_owned(), is_matrix, outcome }
     };
     pairs.iter().zip(outcomes).map(comparison).collect()
@@ -92,9 +92,9 @@ pub fn sync_tensors(
 ///
 /// # Errors
 /// Those of reading them.
-pub fn is_same_tensor(one: &Parameter, other: &Parameter) -> Result<bool> {
-    let (Parameter::Tensor(one), Parameter::Tensor(other)) = (one, other) else { return Ok(false) };
-    Ok(one.dtype == other.dtype && one.shape == other.shape && agreement(one, other)?.is_some())
+pub fn is_same_tensor(one: &CheckpointParameter, other: &CheckpointParameter) -> Result<bool> {
+    let (CheckpointParameter::Tensor(one), CheckpointParameter::Tensor(other)) = (one, other) else { return Ok(false) };
+    Ok(one.dtype == other.dtype && one.shape == other.shape && equal_bits(one, other)?.is_some())
 }
 
 fn unread(error: &Error) -> State {
@@ -104,8 +104,8 @@ fn unread(error: &Error) -> State {
 /// The tensors of a pair, cut to the rows that both have, or the reason why they cannot be compared.
 fn opened(pair: &SyncPair<'_>) -> Result<State> {
     let (from, to) = match (pair.from, pair.to) {
-        (Parameter::Tensor(from), Parameter::Tensor(to)) => (from, to),
-        (Parameter::Unread(reason), _) | (_, Parameter::Unread(reason)) => {
+        (CheckpointParameter::Tensor(from), CheckpointParameter::Tensor(to)) => (from, to),
+        (CheckpointParameter::Unread(reason), _) | (_, CheckpointParameter::Unread(reason)) => {
             return Ok(State::Known(SyncOutcome::Unread { reason: reason.clone() }));
         }
         _ => {
@@ -118,7 +118,7 @@ fn opened(pair: &SyncPair<'_>) -> Result<State> {
         return Ok(State::Known(SyncOutcome::Incomparable { from, to }));
     }
     if from.shape == to.shape {
-        return Ok(State::Open(Box::new(Work { from: from.again(), to: to.again(), padding: 0 })));
+        return Ok(State::Open(Box::new(Work { from: from.new_handle(), to: to.new_handle(), padding: 0 })));
     }
     match padded(pair.name, from, to)? {
         Some(work) => Ok(State::Open(Box::new(work))),
@@ -150,8 +150,8 @@ fn padded(name: &str, from: &TensorData, to: &TensorData) -> Result<Option<Work>
 /// The outcome of a pair that agrees; a pair that differs stays open.
 fn compared(state: State) -> Result<State> {
     let State::Open(work) = state else { return Ok(state) };
-    let Some(agreement) = agreement(&work.from, &work.to)? else { return Ok(State::Open(work)) };
-    let Agreement { nan, is_constant } = agreement;
+    let Some(agreement) = equal_bits(&work.from, &work.to)? else { return Ok(State::Open(work)) };
+    let EqualBits { nan, is_constant } = agreement;
     Ok(State::Known(if nan > 0 {
         SyncOutcome::Wrong(SyncChange::NonFinite { count: nan })
     } else if work.from.dtype != work.to.dtype {
@@ -167,10 +167,10 @@ fn compared(state: State) -> Result<State> {
 fn find_stale(states: &mut [State], pairs: &[SyncPair<'_>], earlier: &[EarlierStep]) {
     states.par_iter_mut().zip(pairs).with_max_len(1).for_each(|(state, pair)| {
         let State::Open(work) = state else { return };
-        let is_of = |tensors: &BTreeMap<String, Parameter>| {
-            let Some(Parameter::Tensor(before)) = tensors.get(pair.name) else { return false };
+        let is_of = |tensors: &BTreeMap<String, CheckpointParameter>| {
+            let Some(CheckpointParameter::Tensor(before)) = tensors.get(pair.name) else { return false };
             cut_like(before, &work.to).is_some_and(|before| {
-                is_encodable(before.dtype, work.to.dtype) && matches!(agreement(&before, &work.to), Ok(Some(_)))
+                is_encodable(before.dtype, work.to.dtype) && matches!(equal_bits(&before, &work.to), Ok(Some(_)))
             })
         };
         if let Some((step, _)) = earlier.iter().find(|(_, tensors)| is_of(tensors)) {
@@ -182,7 +182,7 @@ fn find_stale(states: &mut [State], pairs: &[SyncPair<'_>], earlier: &[EarlierSt
 /// A tensor of an earlier step, cut to the shape that is compared; `None` where its shape does not allow that.
 fn cut_like(before: &TensorData, to: &TensorData) -> Option<TensorData> {
     if before.shape == to.shape {
-        return Some(before.again());
+        return Some(before.new_handle());
     }
     let rows = *to.shape.first()?;
     let is_longer = before.shape.get(1..) == to.shape.get(1..) && before.shape.first().is_some_and(|all| *all > rows);
@@ -223,7 +223,7 @@ fn alike(pairs: &[SyncPair<'_>], dtype: Dtype, shape: &[u64]) -> HashMap<u64, Ve
         .par_iter()
         .enumerate()
         .filter_map(|(place, pair)| match pair.from {
-            Parameter::Tensor(from) if from.shape == shape && is_encodable(from.dtype, dtype) => {
+            CheckpointParameter::Tensor(from) if from.shape == shape && is_encodable(from.dtype, dtype) => {
                 Some((fingerprint(from, dtype).ok()?, place))
             }
             _ => None,
@@ -239,8 +239,8 @@ fn holder(state: &State, own: usize, pairs: &[SyncPair<'_>], alike: &HashMap<u64
     let State::Open(work) = state else { return None };
     let places = alike.get(&fingerprint(&work.to, work.to.dtype).ok()?)?;
     let is_of = |place: &&usize| {
-        let Some(Parameter::Tensor(other)) = pairs.get(**place).map(|pair| pair.from) else { return false };
-        matches!(agreement(other, &work.to), Ok(Some(agreement)) if !agreement.is_constant)
+        let Some(CheckpointParameter::Tensor(other)) = pairs.get(**place).map(|pair| pair.from) else { return false };
+        matches!(equal_bits(other, &work.to), Ok(Some(agreement)) if !agreement.is_constant)
     };
     places.iter().filter(|place| **place != own).take(MOST_ALIKE).find(is_of).copied()
 }

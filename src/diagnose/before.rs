@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use crate::compare::dump::OperationComparison;
 use crate::judge::dump::unit::UnitInput;
-use crate::judge::dump::update::Parameters;
+use crate::judge::dump::update::StepParameters;
 use crate::kind::TensorKind;
 use crate::read::dump::name::{Direction, OpName};
 
@@ -15,27 +15,27 @@ pub(super) type Four = [f64; 4];
 
 /// The previous step of the same rank.
 #[derive(Clone, Copy, Debug)]
-pub struct Before<'a> {
+pub struct StepBefore<'a> {
     /// The step.
     pub step: u64,
     /// Trained leaf inputs of that step.
-    pub parameters: &'a Parameters,
+    pub parameters: &'a StepParameters,
     /// Gradients of that step.
-    pub gradients: &'a Gradients,
+    pub gradients: &'a ParameterGradients,
 }
 
 /// Gradients of a step as recorded.
 #[derive(Clone, Debug, Default)]
-pub struct Gradients {
+pub struct ParameterGradients {
     /// Gradients of parameters by row, the baseline's and the candidate's.
     parameters: HashMap<String, [Four; 2]>,
     /// Number of values of backward calls that were compared.
     compared: usize,
 }
 
-impl Gradients {
+impl ParameterGradients {
     /// The gradients of a unit.
-    pub fn of(input: &UnitInput<'_>) -> Self {
+    pub fn from_unit(input: &UnitInput<'_>) -> Self {
         let mut gradients = Self::default();
         for comparison in &input.comparison.operations {
             gradients.add(input, comparison);
@@ -59,12 +59,12 @@ impl Gradients {
     }
 
     /// The gradient of the parameter of this row, the baseline's and the candidate's.
-    pub(super) fn of_parameter(&self, row: &str) -> Option<&[Four; 2]> {
+    pub(super) fn gradient(&self, row: &str) -> Option<&[Four; 2]> {
         self.parameters.get(row)
     }
 
     /// Number of values of backward calls that were compared.
-    pub(super) fn compared(&self) -> usize {
+    pub(super) fn compared_values(&self) -> usize {
         self.compared
     }
 }

@@ -59,7 +59,7 @@ mod wrong_weights_or_data;
 mod zero_gradient;
 
 pub use super::entry::Cause;
-pub(super) use operator_inaccurate::confirm;
+pub(super) use operator_inaccurate::add_operator_evidence;
 pub use zero_gradient::GRADIENT_OF_INDEX;
 
 /// Every cause, the more specific before the more general: of two equally certain ones, the first is reported first.

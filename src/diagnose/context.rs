@@ -2,9 +2,9 @@
 
 use std::rc::Rc;
 
-use super::before::Before;
+use super::before::StepBefore;
 use super::value_pair::{ValuePair, operations_of, values_of};
-use super::values::{Data, TensorCache};
+use super::values::{DataPair, TensorCache};
 use crate::compare::dump::OperationComparison;
 use crate::judge::dump::unit::UnitInput;
 use crate::judge::dump::update::takes_weights;
@@ -12,14 +12,14 @@ use crate::judge::rule::Rule;
 use crate::kind::TensorKind;
 use crate::pair::unit::UnitPair;
 use crate::read::dump::name::{Direction, OpName};
-use crate::read::dump::{Operation, Operations, Value};
+use crate::read::dump::{LeafValue, Operation, Operations};
 use crate::read::json::Json;
 use crate::result::finding::Finding;
 use crate::result::unit::{Culprit, DumpUnit};
 
 /// A judged unit with its dumps.
 #[derive(Clone, Copy)]
-pub struct Context<'a> {
+pub struct DumpContext<'a> {
     /// The unit's dumps and how they compare.
     pub input: &'a UnitInput<'a>,
     /// The unit as judged.
@@ -31,7 +31,7 @@ pub struct Context<'a> {
     /// The same step on other ranks.
     pub peers: &'a [Peer],
     /// The previous step of the rank; `None` where this is the first dumped one.
-    pub before: Option<Before<'a>>,
+    pub before: Option<StepBefore<'a>>,
     /// Cache of data that was read already.
     pub cache: &'a TensorCache,
 }
@@ -80,7 +80,7 @@ pub(super) struct Suspect<'a> {
     pub(super) value: ValuePair<'a>,
 }
 
-impl<'a> Context<'a> {
+impl<'a> DumpContext<'a> {
     /// The unit's culprit, unless it is not an operation of both dumps.
     pub(super) fn suspect(&self) -> Option<Suspect<'a>> {
         let culprit = self.unit.culprit.as_ref()?;
@@ -93,7 +93,7 @@ impl<'a> Context<'a> {
     }
 
     /// The data of a value, where both sides saved it in one shape and it can be read.
-    pub(super) fn data(&self, both: &ValuePair<'_>) -> Option<Rc<Data>> {
+    pub(super) fn data(&self, both: &ValuePair<'_>) -> Option<Rc<DataPair>> {
         self.cache.data(self.folders, both)
     }
 
@@ -104,7 +104,7 @@ impl<'a> Context<'a> {
 }
 
 /// Number of elements of a shape; shapes are as recorded, and may be nonsense.
-pub(super) fn elements_of(shape: &[u64]) -> u64 {
+pub(super) fn element_count(shape: &[u64]) -> u64 {
     shape.iter().fold(1, |product: u64, len| product.saturating_mul(*len))
 }
 
@@ -120,7 +120,7 @@ impl<'a> Suspect<'a> {
     }
 
     /// Whether the first value that differs is a result of the operation.
-    pub(super) fn is_made(&self) -> bool {
+    pub(super) fn is_result(&self) -> bool {
         self.culprit.kind != TensorKind::Input && self.culprit.kind != TensorKind::Parameter
     }
 
@@ -141,7 +141,7 @@ impl<'a> Suspect<'a> {
     }
 
     /// Whether the culprit's finding is of one of `rules`.
-    pub(super) fn is(&self, rules: &[&Rule]) -> bool {
+    pub(super) fn has_finding_of(&self, rules: &[&Rule]) -> bool {
         self.culprit.is_any(rules)
     }
 
@@ -163,7 +163,7 @@ impl<'a> Suspect<'a> {
         ];
         let plain = |row: &String| {
             self.candidate.leaves.iter().find_map(|leaf| match leaf.value {
-                Value::Plain { value, .. } if leaf.row == **row => Some(value),
+                LeafValue::Plain { value, .. } if leaf.row == **row => Some(value),
                 _ => None,
             })
         };
@@ -173,7 +173,7 @@ impl<'a> Suspect<'a> {
     /// The numbers among the call's plain arguments, with the keyword or position they stand at.
     pub(super) fn numbers(&self) -> impl Iterator<Item = (&'a str, f64)> {
         self.candidate.leaves.iter().filter_map(|leaf| match leaf.value {
-            Value::Plain { value, .. } if leaf.kind == TensorKind::Input => {
+            LeafValue::Plain { value, .. } if leaf.kind == TensorKind::Input => {
                 let place = leaf.row.below_operation().trim_start_matches(".input.");
                 Some((place, value.as_f64()?))
             }

@@ -12,7 +12,7 @@ use crate::verdict::{CheckId, Severity};
 pub(super) const EQUAL: f64 = 1e-5;
 
 /// A run's curves, with the findings of the loss check.
-pub(super) struct Curves<'a> {
+pub(super) struct RunCurves<'a> {
     /// The loss.
     pub(super) loss: &'a CurveUnit,
     /// The gradient norm of the same run, where it was logged.
@@ -20,9 +20,9 @@ pub(super) struct Curves<'a> {
     findings: Vec<&'a Finding>,
 }
 
-impl<'a> Curves<'a> {
+impl<'a> RunCurves<'a> {
     /// The first run's loss with its gradient norm; `None` where no loss was judged.
-    pub(super) fn of(checks: &'a [Check], findings: &'a [Finding]) -> Option<Self> {
+    pub(super) fn from_checks(checks: &'a [Check], findings: &'a [Finding]) -> Option<Self> {
         let curves = unit::curves(checks);
         let loss = curves.clone().find(|unit| unit.metric == "loss" && unit.mode != rl::MODE)?;
         let gradients = curves.clone().find(|unit| unit.metric == "grad_norm" && unit.run == loss.run);
@@ -43,12 +43,12 @@ impl<'a> Curves<'a> {
     /// Whether both runs start from the same weights and data, as the first losses show.
     pub(super) fn starts_equal(&self) -> bool {
         let is_same = self.loss.mode == Weights::Same.as_str();
-        is_same && differences(self.loss).next().is_some_and(|(_, difference)| difference <= EQUAL)
+        is_same && relative_differences(self.loss).next().is_some_and(|(_, difference)| difference <= EQUAL)
     }
 }
 
 /// Step and relative difference of every step that is finite on both sides; 0 where both are equal.
-pub(super) fn differences(unit: &CurveUnit) -> impl Iterator<Item = (u64, f64)> + Clone {
+pub(super) fn relative_differences(unit: &CurveUnit) -> impl Iterator<Item = (u64, f64)> + Clone {
     let series = &unit.series;
     let pairs = series.baseline.iter().zip(&series.candidate);
     series.step.iter().zip(pairs).filter_map(|(step, (baseline, candidate))| {

@@ -1,7 +1,7 @@
 //! An entry of the register of causes, which the file of each cause fills in.
 
-use super::context::Context;
-use super::curves::Curves;
+use super::context::DumpContext;
+use super::curves::RunCurves;
 use super::rl::Rollouts;
 use crate::judge::rule::Rule;
 use crate::result::diagnosis::{Diagnosis, Sureness};
@@ -15,9 +15,9 @@ pub struct Cause {
     /// Pages with further reading.
     pub links: &'static [&'static str],
     /// Looks at a dump's culprit and its surroundings.
-    pub(super) in_dump: fn(&Context<'_>) -> Option<Diagnosis>,
+    pub(super) in_dump: fn(&DumpContext<'_>) -> Option<Diagnosis>,
     /// Looks at training curves.
-    pub(super) in_curves: fn(&Curves<'_>) -> Option<Diagnosis>,
+    pub(super) in_curves: fn(&RunCurves<'_>) -> Option<Diagnosis>,
     /// Looks at the curves of a run of reinforcement learning.
     pub(super) in_rl: fn(&Rollouts<'_>) -> Option<Diagnosis>,
     /// Looks at findings of the config check.
@@ -66,19 +66,19 @@ impl Cause {
         }
     }
 
-    pub(super) fn of_dump(&self, context: &Context<'_>) -> Option<Diagnosis> {
+    pub(super) fn diagnose_dump(&self, context: &DumpContext<'_>) -> Option<Diagnosis> {
         (self.in_dump)(context)
     }
 
-    pub(super) fn of_curves(&self, curves: &Curves<'_>) -> Option<Diagnosis> {
+    pub(super) fn diagnose_curves(&self, curves: &RunCurves<'_>) -> Option<Diagnosis> {
         (self.in_curves)(curves)
     }
 
-    pub(super) fn of_rl(&self, rollouts: &Rollouts<'_>) -> Option<Diagnosis> {
+    pub(super) fn diagnose_rl(&self, rollouts: &Rollouts<'_>) -> Option<Diagnosis> {
         (self.in_rl)(rollouts)
     }
 
-    pub(super) fn of_config(&self, findings: &[&Finding]) -> Option<Diagnosis> {
+    pub(super) fn diagnose_config(&self, findings: &[&Finding]) -> Option<Diagnosis> {
         (self.in_config)(findings)
     }
 
@@ -87,7 +87,7 @@ impl Cause {
         finding.is_any(self.shown_by) && (self.in_run)(finding)
     }
 
-    pub(super) fn speaks_last(&self) -> bool {
+    pub(super) fn is_last_resort(&self) -> bool {
         self.is_last_resort
     }
 

@@ -16,7 +16,7 @@ pub(super) fn names_cause(finding: &Finding, code: &str) -> bool {
 }
 
 /// A diagnosis from findings of the config check of one of `rules`; nothing where there are none.
-pub(super) fn from_findings(
+pub(super) fn diagnosis_from_findings(
     cause: &Cause,
     sureness: Sureness,
     findings: &[&Finding],

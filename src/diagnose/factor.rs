@@ -1,13 +1,13 @@
 //! Factors: whether one side is the other one times a constant, and what that constant equals.
 
-use super::context::{Context, Suspect};
+use super::context::{DumpContext, Suspect};
 use super::value_pair::ValuePair;
-use super::values::Data;
+use super::values::DataPair;
 use crate::read::dump::name::OpName;
 use crate::result::diagnosis::Statement;
 
 /// The factor of all elements, by least squares, where the residual is small compared with the error.
-pub(super) fn of_data(data: &Data, left_over: f64) -> Option<f64> {
+pub(super) fn factor_of_data(data: &DataPair, left_over: f64) -> Option<f64> {
     let pairs = || data.baseline.iter().zip(&data.candidate);
     let (mut squares, mut products, mut error) = (0.0, 0.0, 0.0);
     for (b, c) in pairs() {
@@ -23,7 +23,7 @@ pub(super) fn of_data(data: &Data, left_over: f64) -> Option<f64> {
 
 /// The factor on which max, min, mean and norm agree; for one element or a constant there is none, since any factor
 /// fits.
-pub(super) fn of_statistics(both: &ValuePair<'_>, tolerance: f64) -> Option<f64> {
+pub(super) fn factor_of_statistics(both: &ValuePair<'_>, tolerance: f64) -> Option<f64> {
     let records = both.records()?;
     let numbers = both.finite_statistics()?;
     let [[max, min, mean, norm], [other_max, other_min, other_mean, other_norm]] = numbers;
@@ -44,16 +44,16 @@ pub(super) fn of_statistics(both: &ValuePair<'_>, tolerance: f64) -> Option<f64>
 }
 
 /// The factor of a value, from its data where it was saved.
-pub(super) fn of_value(context: &Context<'_>, both: &ValuePair<'_>, tolerance: f64) -> Option<f64> {
+pub(super) fn factor_of_value(context: &DumpContext<'_>, both: &ValuePair<'_>, tolerance: f64) -> Option<f64> {
     let factor = match context.data(both) {
-        Some(data) => of_data(&data, 0.1)?,
-        None => of_statistics(both, tolerance)?,
+        Some(data) => factor_of_data(&data, 0.1)?,
+        None => factor_of_statistics(both, tolerance)?,
     };
     ((factor - 1.0).abs() > 5.0 * tolerance).then_some(factor)
 }
 
 /// Meaning of a factor: the number of ranks, a power of two, a root or a multiple of a length of the tensor.
-pub(super) fn meaning(factor: f64, context: &Context<'_>, suspect: &Suspect<'_>) -> Option<Statement> {
+pub(super) fn factor_meaning(factor: f64, context: &DumpContext<'_>, suspect: &Suspect<'_>) -> Option<Statement> {
     let size = factor.abs();
     let ranks = context.peers.len() + 1;
     let near = |value: f64| (size / value - 1.0).abs() <= 2e-3;
@@ -90,7 +90,7 @@ pub(super) fn meaning(factor: f64, context: &Context<'_>, suspect: &Suspect<'_>)
 }
 
 /// Number of calls of the suspect's operation in the step; for a loss, the number of micro-batches.
-fn calls_like(context: &Context<'_>, suspect: &Suspect<'_>) -> usize {
+fn calls_like(context: &DumpContext<'_>, suspect: &Suspect<'_>) -> usize {
     let names = context.input.candidate.operations.iter().map(|operation| OpName::parse(operation.name));
     names.filter(|name| name.base == suspect.name.base && name.direction == suspect.name.direction).count()
 }
@@ -107,12 +107,12 @@ mod tests {
     #[test]
     fn a_factor_of_many_elements_is_found_and_one_of_a_scalar_is_not() {
         let baseline: Vec<f64> = (0..50).map(|x| f64::from(x) - 20.0).collect();
-        let times = |factor: f64| Data::new(baseline.clone(), baseline.iter().map(|b| b * factor).collect(), 5);
-        assert!(of_data(&times(0.25), 0.1).is_some_and(|factor| (factor - 0.25).abs() < 1e-12));
-        assert!(of_data(&times(-1.0), 0.1).is_some_and(|factor| (factor + 1.0).abs() < 1e-12));
-        assert_eq!(of_data(&Data::new(vec![2.0], vec![3.0], 1), 0.1), None);
-        let shifted = Data::new(baseline.clone(), baseline.iter().map(|b| b + 1.0).collect(), 5);
-        assert_eq!(of_data(&shifted, 0.1), None);
+        let times = |factor: f64| DataPair::new(baseline.clone(), baseline.iter().map(|b| b * factor).collect(), 5);
+        assert!(factor_of_data(&times(0.25), 0.1).is_some_and(|factor| (factor - 0.25).abs() < 1e-12));
+        assert!(factor_of_data(&times(-1.0), 0.1).is_some_and(|factor| (factor + 1.0).abs() < 1e-12));
+        assert_eq!(factor_of_data(&DataPair::new(vec![2.0], vec![3.0], 1), 0.1), None);
+        let shifted = DataPair::new(baseline.clone(), baseline.iter().map(|b| b + 1.0).collect(), 5);
+        assert_eq!(factor_of_data(&shifted, 0.1), None);
     }
 
     #[test]

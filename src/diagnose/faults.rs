@@ -1,6 +1,6 @@
 //! Faults that the candidate's log shows by itself: the earliest one is the cause, the others may follow from it.
 
-use super::curves::Curves;
+use super::curves::RunCurves;
 use super::entry::Cause;
 use super::evidence::finding_as_evidence;
 use crate::judge::loss::code as curve_rules;
@@ -13,7 +13,7 @@ pub(super) const FAULTS: [&Rule; 3] =
     [&curve_rules::UPDATES_SKIPPED, &curve_rules::GRADIENT_NON_FINITE, &curve_rules::LEARNING_RATE_ZERO];
 
 /// The cause that a finding of `rule` names; certain where no other fault is earlier.
-pub(super) fn diagnosis(cause: &Cause, rule: &'static Rule, curves: &Curves<'_>) -> Option<Diagnosis> {
+pub(super) fn fault_diagnosis(cause: &Cause, rule: &'static Rule, curves: &RunCurves<'_>) -> Option<Diagnosis> {
     let finding = curves.finding(&[rule]).filter(|_| curves.is_pair())?;
     let others = FAULTS.into_iter().enumerate().filter_map(|(place, other)| Some((curves.finding(&[other])?, place)));
     let first = others.min_by_key(|(other, place)| (step_of(other), *place))?;

@@ -7,7 +7,7 @@ use crate::compare::dump::bounds_of_sums;
 use crate::read::dump::TensorRecord;
 
 /// Whether two records are of the same data in the same shape.
-pub(super) fn is_same(left: &TensorRecord<'_>, right: &TensorRecord<'_>) -> bool {
+pub(super) fn is_same_data(left: &TensorRecord<'_>, right: &TensorRecord<'_>) -> bool {
     let is_alike = left.shape == right.shape && left.dtype == right.dtype;
     match (left.checksum, right.checksum) {
         (Some(one), Some(other)) => is_alike && one == other,
@@ -27,7 +27,7 @@ pub(super) fn has_same_values(left: &TensorRecord<'_>, right: &TensorRecord<'_>)
 
 /// Whether a tensor's fingerprint is unique: it has many elements, is not constant, and does not consist of the few
 /// numbers that masks and counts have.
-pub(super) fn is_telling(record: &TensorRecord<'_>) -> bool {
+pub(super) fn is_distinctive(record: &TensorRecord<'_>) -> bool {
     let (max, min) = (record.max.as_f64(), record.min.as_f64());
     let is_common = |value: f64| (value * 16.0).fract().abs() <= 0.0;
     let ends = max.zip(min).is_some_and(|(max, min)| max > min && !(is_common(max) && is_common(min)));
@@ -62,10 +62,10 @@ mod tests {
     fn sums_in_another_order_are_the_same_and_other_ends_are_not() {
         let numbers = [1.3, -1.7, 0.05, 4.4];
         let one = record(numbers, &[4, 8]);
-        assert!(is_same(&one, &record([1.3, -1.7, 0.05 + 1e-9, 4.4 * (1.0 + 1e-7)], &[4, 8])));
-        assert!(!is_same(&one, &record([1.300_001, -1.7, 0.05, 4.4], &[4, 8])));
+        assert!(is_same_data(&one, &record([1.3, -1.7, 0.05 + 1e-9, 4.4 * (1.0 + 1e-7)], &[4, 8])));
+        assert!(!is_same_data(&one, &record([1.300_001, -1.7, 0.05, 4.4], &[4, 8])));
         let other_shape = record(numbers, &[8, 4]);
-        assert!(!is_same(&one, &other_shape) && has_same_values(&one, &other_shape));
+        assert!(!is_same_data(&one, &other_shape) && has_same_values(&one, &other_shape));
         assert!(!has_same_values(&one, &record(numbers, &[4, 4])));
     }
 
@@ -74,14 +74,14 @@ mod tests {
         let numbers = [1.3, -1.7, 0.05, 4.4];
         let one = TensorRecord { checksum: Some("aa"), ..record(numbers, &[4, 8]) };
         let other = TensorRecord { checksum: Some("bb"), ..record(numbers, &[4, 8]) };
-        assert!(!is_same(&one, &other) && is_same(&one, &one));
+        assert!(!is_same_data(&one, &other) && is_same_data(&one, &one));
     }
 
     #[test]
     fn masks_constants_and_scalars_tell_nothing() {
-        assert!(is_telling(&record([1.3, -1.7, 0.05, 4.4], &[4, 8])));
-        assert!(!is_telling(&record([1.0, 0.0, 0.5, 4.0], &[4, 8])));
-        assert!(!is_telling(&record([1.3, 1.3, 1.3, 7.0], &[4, 8])));
-        assert!(!is_telling(&record([1.3, 1.3, 1.3, 1.3], &[1])));
+        assert!(is_distinctive(&record([1.3, -1.7, 0.05, 4.4], &[4, 8])));
+        assert!(!is_distinctive(&record([1.0, 0.0, 0.5, 4.0], &[4, 8])));
+        assert!(!is_distinctive(&record([1.3, 1.3, 1.3, 7.0], &[4, 8])));
+        assert!(!is_distinctive(&record([1.3, 1.3, 1.3, 1.3], &[1])));
     }
 }

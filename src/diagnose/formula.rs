@@ -3,10 +3,10 @@
 //! Every formula is tested on what was recorded: on data where it was saved, else on the four statistics. A formula
 //! that fits is named; none is proposed for want of a better one.
 
-use super::context::{Context, Suspect, elements_of};
+use super::context::{DumpContext, Suspect, element_count};
 use super::factor;
 use super::value_pair::ValuePair;
-use super::values::Data;
+use super::values::DataPair;
 use crate::kind::TensorKind;
 use crate::read::dump::TensorRecord;
 use crate::read::json::Json;
@@ -19,7 +19,11 @@ pub(super) const EPSILON: &str = "formula-epsilon";
 const LEFT_OVER: f64 = 0.1;
 
 /// The first formula that fits the culprit.
-pub(super) fn fitting(context: &Context<'_>, suspect: &Suspect<'_>, data: Option<&Data>) -> Option<Statement> {
+pub(super) fn fitting_formula(
+    context: &DumpContext<'_>,
+    suspect: &Suspect<'_>,
+    data: Option<&DataPair>,
+) -> Option<Statement> {
     other_epsilon(suspect)
         .or_else(|| scaled(suspect, data))
         .or_else(|| without_bias(context, suspect, data))
@@ -27,11 +31,11 @@ pub(super) fn fitting(context: &Context<'_>, suspect: &Suspect<'_>, data: Option
 }
 
 /// `candidate = s · baseline`: a factor applied twice, left out, or another one.
-fn scaled(suspect: &Suspect<'_>, data: Option<&Data>) -> Option<Statement> {
+fn scaled(suspect: &Suspect<'_>, data: Option<&DataPair>) -> Option<Statement> {
     let tolerance = (4.0 * suspect.limit()).clamp(1e-4, 0.05);
     let factor = match data {
-        Some(data) => factor::of_data(data, LEFT_OVER)?,
-        None => factor::of_statistics(&suspect.value, tolerance)?,
+        Some(data) => factor::factor_of_data(data, LEFT_OVER)?,
+        None => factor::factor_of_statistics(&suspect.value, tolerance)?,
     };
     if (factor - 1.0).abs() <= 5.0 * tolerance {
         return None;
@@ -52,8 +56,8 @@ fn scaled(suspect: &Suspect<'_>, data: Option<&Data>) -> Option<Statement> {
 }
 
 /// `candidate = baseline − bias`, or the other way round.
-fn without_bias(context: &Context<'_>, suspect: &Suspect<'_>, data: Option<&Data>) -> Option<Statement> {
-    if suspect.is_backward() || !suspect.is_made() {
+fn without_bias(context: &DumpContext<'_>, suspect: &Suspect<'_>, data: Option<&DataPair>) -> Option<Statement> {
+    if suspect.is_backward() || !suspect.is_result() {
         return None;
     }
     let bias = suspect.inputs().find(|both| is_bias(both, &suspect.value))?;
@@ -76,11 +80,11 @@ fn is_bias(both: &ValuePair<'_>, output: &ValuePair<'_>) -> bool {
 }
 
 /// The side that left out the bias, where the difference of both sides is the bias in every row.
-fn bias_of_data(data: &Data, bias: &[f64], suspect: &Suspect<'_>) -> Option<&'static str> {
+fn bias_of_data(data: &DataPair, bias: &[f64], suspect: &Suspect<'_>) -> Option<&'static str> {
     let shape = suspect.value.baseline.record()?.shape;
     let along_last = shape.last().copied() == Some(bias.len() as u64);
     // Channels of a convolution are on the second axis.
-    let inner = if along_last { 1 } else { elements_of(shape.get(2..)?) };
+    let inner = if along_last { 1 } else { element_count(shape.get(2..)?) };
     let inner = usize::try_from(inner).ok()?.max(1);
     let (mut error, mut without_candidate, mut without_baseline) = (0.0, 0.0, 0.0);
     let channels = data.baseline.chunks(inner).zip(data.candidate.chunks(inner));
@@ -120,7 +124,7 @@ fn side_that_explains(error: f64, without_candidate: f64, without_baseline: f64)
 /// `v` of its input, outputs scale by `sqrt((v + eps) / (v + eps'))`.
 fn other_epsilon(suspect: &Suspect<'_>) -> Option<Statement> {
     let api = suspect.api().to_ascii_lowercase();
-    if !api.contains("norm") || suspect.is_backward() || !suspect.is_made() {
+    if !api.contains("norm") || suspect.is_backward() || !suspect.is_result() {
         return None;
     }
     let (baseline, candidate) = suspect.value.records()?;
@@ -177,7 +181,7 @@ fn gelu_tanh(x: f64) -> f64 {
 }
 
 /// An activation that one side computes by another formula than the other.
-fn other_activation(context: &Context<'_>, suspect: &Suspect<'_>, data: &Data) -> Option<Statement> {
+fn other_activation(context: &DumpContext<'_>, suspect: &Suspect<'_>, data: &DataPair) -> Option<Statement> {
     let api = suspect.api().to_ascii_lowercase();
     let input = suspect.inputs().find(|both| both.kind == TensorKind::Input)?;
     let input = context.data(&input)?;

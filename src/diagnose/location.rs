@@ -4,8 +4,8 @@
 //! first, since their error is everywhere. Then come blocks of wrong elements that fill some indices of the axes, and
 //! finally indices that hold most of the error.
 
-use super::context::{Context, Suspect};
-use crate::compare::field::{AlongAxis, ErrorField, field};
+use super::context::{DumpContext, Suspect};
+use crate::compare::field::{AlongAxis, ErrorField, error_field};
 use crate::result::number::Number;
 use crate::result::unit::{ErrorAxis, ErrorLocation, ErrorMap, ErrorPattern};
 
@@ -22,24 +22,24 @@ const FEW_RUNS: usize = 4;
 
 /// Locates the error in the whole data of the unit's culprit; `None` where a side has no data of it, or their shapes
 /// differ.
-pub fn location(context: &Context<'_>) -> Option<ErrorLocation> {
+pub fn location(context: &DumpContext<'_>) -> Option<ErrorLocation> {
     let suspect = context.suspect()?;
     let (baseline, candidate) = (&suspect.value.baseline, &suspect.value.candidate);
     let baseline_tensor = context.folders.baseline.tensor(&baseline.data_name()?).ok()?;
     let candidate_tensor = context.folders.candidate.tensor(&candidate.data_name()?).ok()?;
     let limit = suspect.limit().max(f64::EPSILON);
     // Data that cannot be read was reported when it was compared.
-    let field = field(&baseline_tensor, &candidate_tensor, limit).ok().flatten()?;
+    let field = error_field(&baseline_tensor, &candidate_tensor, limit).ok().flatten()?;
     let names = (0..field.shape.len()).map(|axis| axis_name(&suspect, &field.shape, axis).to_owned());
     let names: Vec<String> = names.collect();
     Some(ErrorLocation { names, ..located(&field, limit)? })
 }
 
 fn located(field: &ErrorField, limit: f64) -> Option<ErrorLocation> {
-    if field.shape.is_empty() || field.total() <= 0.0 {
+    if field.shape.is_empty() || field.squared_error() <= 0.0 {
         return None;
     }
-    let of_axes = |found: Vec<(usize, Standing)>| found.into_iter().map(|(axis, at)| at.told(field, axis));
+    let of_axes = |found: Vec<(usize, Standing)>| found.into_iter().map(|(axis, at)| at.into_axis(field, axis));
     let (pattern, factor, axes) = if let Some(moved) = moved(field, limit) {
         (ErrorPattern::Moved, None, of_axes(vec![moved]).collect())
     } else if let Some(factor) = factor(field, limit) {
@@ -68,11 +68,11 @@ impl Standing {
         Self { indices, rolled: None }
     }
 
-    fn told(self, field: &ErrorField, axis: usize) -> ErrorAxis {
+    fn into_axis(self, field: &ErrorField, axis: usize) -> ErrorAxis {
         let len = field.shape.get(axis).copied().unwrap_or(1);
         let along = field.along.get(axis);
         let step = along.map_or(1, |along| along.step);
-        let total = field.total();
+        let total = field.squared_error();
         let squares: f64 = self.indices.iter().filter_map(|index| along?.squares.get(*index)).sum();
         let runs = runs_of(&self.indices);
         let span = |(first, last): &(usize, usize)| ((first * step) as u64, (len.min((last + 1) * step) - 1) as u64);
@@ -185,7 +185,7 @@ fn without_gaps(indices: Vec<usize>) -> Vec<usize> {
 fn concentrated(field: &ErrorField) -> Vec<(usize, Standing)> {
     let mut axes = Vec::new();
     for (axis, along) in field.along.iter().enumerate() {
-        let indices = heaviest(along, field.total());
+        let indices = heaviest(along, field.squared_error());
         let len = along.squares.len();
         let is_pattern = runs_of(&indices).len() <= FEW_RUNS || every(&indices).is_some();
         if len > 1 && (indices.len() * 4 <= len || indices.len() * 2 <= len && is_pattern) {
@@ -227,7 +227,7 @@ fn map(field: &ErrorField, axes: &[ErrorAxis]) -> ErrorMap {
     chosen.sort_unstable();
     let horizontal = chosen.pop().unwrap_or_default();
     let vertical = chosen.pop();
-    let cells = field.over(vertical, horizontal, ROWS, COLUMNS);
+    let cells = field.error_over_axes(vertical, horizontal, ROWS, COLUMNS);
     let cells = cells.rows().into_iter().map(|row| row.iter().map(|value| Number(*value)).collect()).collect();
     ErrorMap { vertical: vertical.map(|axis| axis as u64), horizontal: horizontal as u64, cells }
 }
@@ -258,8 +258,8 @@ mod tests {
 
     use super::*;
     use crate::dtype::Dtype;
-    use crate::fetch::Memory;
-    use crate::read::tensor::{ByteOrder, Placement, TensorData};
+    use crate::fetch::MemorySource;
+    use crate::read::tensor::{ByteOrder, ElementPlacement, TensorData};
 
     /// A tensor of four heads, ten tokens and twelve channels, with an error that `change` makes of a place and its value.
     fn find(change: impl Fn([usize; 3], f32, &dyn Fn([usize; 3]) -> f32) -> f32) -> ErrorLocation {
@@ -273,11 +273,13 @@ mod tests {
         let candidate: Vec<f32> = places.map(|at| change(at, value(at), &value)).collect();
         let tensor = |values: &[f32]| {
             let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
-            let placement = Placement { offset: 0, len: bytes.len() as u64, strides: None, order: ByteOrder::Little };
-            let source = Arc::new(Memory::new("tensor", bytes));
+            let placement =
+                ElementPlacement { offset: 0, len: bytes.len() as u64, strides: None, order: ByteOrder::Little };
+            let source = Arc::new(MemorySource::new("tensor", bytes));
             TensorData::new(source, Dtype::F32, shape.to_vec(), placement).expect("a tensor")
         };
-        let field = field(&tensor(&baseline), &tensor(&candidate), 1e-4).expect("readable").expect("of one shape");
+        let field =
+            error_field(&tensor(&baseline), &tensor(&candidate), 1e-4).expect("readable").expect("of one shape");
         located(&field, 1e-4).expect("an error")
     }
 

@@ -32,16 +32,16 @@ pub struct Situation<'a> {
     /// The checks.
     pub checks: &'a [Check],
     /// Bytes recorded by the operations that the plan may name.
-    pub sizes: &'a Sizes,
+    pub sizes: &'a RecordedSizes,
     /// Likely causes.
     pub diagnoses: &'a [Diagnosis],
 }
 
 /// Bytes of every recorded tensor of the candidate's operations that a plan may name.
 #[derive(Debug, Default)]
-pub struct Sizes(HashMap<String, u64>);
+pub struct RecordedSizes(HashMap<String, u64>);
 
-impl Sizes {
+impl RecordedSizes {
     /// Adds up the bytes that `candidate` recorded of every operation that a plan may name: `culprit`, the operation
     /// before a gap that `diagnoses` name, and the forward call of each where it is a backward one.
     pub fn of<'a>(culprit: &'a Culprit, diagnoses: impl IntoIterator<Item = &'a Diagnosis>, candidate: &Dump) -> Self {
@@ -200,10 +200,10 @@ fn told_step(diagnoses: &[Diagnosis]) -> Option<u64> {
 }
 
 /// The plan as msprobe's `config.json`, writing to `dump_path`.
-pub fn config<'a>(plan: &'a NextDump, dump_path: &'a str) -> Config<'a> {
+pub fn msprobe_config<'a>(plan: &'a NextDump, dump_path: &'a str) -> MsprobeConfig<'a> {
     let section = Section { scope: [], list: &plan.list, data_mode: ["all"] };
     let is_tensor = plan.task == "tensor";
-    Config {
+    MsprobeConfig {
         task: &plan.task,
         dump_path,
         rank: &plan.ranks,
@@ -216,7 +216,7 @@ pub fn config<'a>(plan: &'a NextDump, dump_path: &'a str) -> Config<'a> {
 
 /// msprobe's `config.json`, with the keys in its own order.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub struct Config<'a> {
+pub struct MsprobeConfig<'a> {
     task: &'a str,
     dump_path: &'a str,
     rank: &'a [u64],
@@ -229,7 +229,7 @@ pub struct Config<'a> {
 }
 
 /// Whether a file was written by `next-dump`: writing its own values again gives the same bytes.
-pub fn is_own(bytes: &[u8]) -> bool {
+pub fn is_written_config(bytes: &[u8]) -> bool {
     let Ok(value) = serde_json::from_slice::<serde_json::Value>(bytes) else { return false };
     let keys =
         value.as_object().map(|entries| entries.keys().map(String::as_str).collect::<Vec<_>>()).unwrap_or_default();
@@ -272,7 +272,7 @@ mod tests {
             list: vec!["Torch.einsum.0.forward".into()],
             bytes: Some(12),
         };
-        let text = serde_json::to_string(&config(&next, "./dump")).expect("it is JSON");
+        let text = serde_json::to_string(&msprobe_config(&next, "./dump")).expect("it is JSON");
         assert_eq!(
             text,
             r#"{"task":"tensor","dump_path":"./dump","rank":[1],"step":[2],"level":"L1","tensor":{"scope":[],"list":["Torch.einsum.0.forward"],"data_mode":["all"]}}"#

@@ -4,7 +4,7 @@ use std::fmt;
 
 use ndarray::{ArrayD, Axis, IxDyn};
 
-use super::values::{Data, count_of};
+use super::values::{DataPair, count_of};
 
 /// Largest share of the tensor that counts as a part: a fault of a device affects a part, another formula affects
 /// everything.
@@ -30,7 +30,7 @@ pub(super) struct Outlier {
 
 /// A part of a tensor.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Part {
+pub(super) struct WrongPart {
     /// Number of elements that are wrong.
     pub(super) places: usize,
     /// Elements of the tensor.
@@ -63,7 +63,7 @@ impl fmt::Display for WrongIndices {
     }
 }
 
-impl Data {
+impl DataPair {
     /// The element with the largest error.
     pub(super) fn largest_error(&self) -> Option<Outlier> {
         let errors = self.baseline.iter().zip(&self.candidate).map(|(b, c)| (c - b).abs()).enumerate();
@@ -74,7 +74,7 @@ impl Data {
 
     /// The part that is clearly wrong, where everything else agrees within `limit` of scale and the part is made of
     /// whole indices of the axes.
-    pub(super) fn wrong_part(&self, shape: &[u64], limit: f64) -> Option<Part> {
+    pub(super) fn wrong_part(&self, shape: &[u64], limit: f64) -> Option<WrongPart> {
         let count = self.baseline.len();
         let lens: Vec<usize> = shape.iter().map(|len| usize::try_from(*len).unwrap_or(usize::MAX)).collect();
         let pairs = self.baseline.iter().zip(&self.candidate);
@@ -86,7 +86,7 @@ impl Data {
             return None;
         }
         let axes = whole_indices(&marks, &wrong).or_else(|| last_part(&wrong, count))?;
-        Some(Part { places: wrong.len(), of: count, axes })
+        Some(WrongPart { places: wrong.len(), of: count, axes })
     }
 
     /// Whether the errors at these places are too large for rounding.
@@ -127,14 +127,14 @@ fn last_part(wrong: &[usize], count: usize) -> Option<Vec<WrongIndices>> {
 mod tests {
     use super::*;
 
-    fn data(change: impl Fn(usize, f64) -> f64) -> Data {
+    fn data(change: impl Fn(usize, f64) -> f64) -> DataPair {
         let wave = |place: u32| (f64::from(place) * 0.7).sin() + 0.01;
         let baseline: Vec<f64> = (0..480).map(wave).collect();
         let candidate = baseline.iter().enumerate().map(|(place, value)| change(place, *value)).collect();
-        Data::new(baseline, candidate, 10)
+        DataPair::new(baseline, candidate, 10)
     }
 
-    fn axes(data: &Data) -> Option<Vec<String>> {
+    fn axes(data: &DataPair) -> Option<Vec<String>> {
         data.wrong_part(&[4, 12, 10], 1e-4).map(|part| part.axes.iter().map(ToString::to_string).collect())
     }
 

@@ -15,7 +15,7 @@ pub(super) struct Rollouts<'a> {
 
 impl<'a> Rollouts<'a> {
     /// The curves; `None` where there are none of this kind.
-    pub(super) fn of(checks: &'a [Check], findings: &'a [Finding]) -> Option<Self> {
+    pub(super) fn from_checks(checks: &'a [Check], findings: &'a [Finding]) -> Option<Self> {
         let units: Vec<_> = unit::curves(checks).filter(|unit| unit.mode == rl::MODE).collect();
         let told = |finding: &&Finding| finding.check == CheckId::Loss && finding.severity >= Severity::Warn;
         (!units.is_empty()).then(|| Self { units, findings: findings.iter().filter(told).collect() })

@@ -16,14 +16,14 @@ pub fn wrong_shards<'s>(shards: &'s [Shard], location: &ErrorLocation) -> Vec<&'
 }
 
 /// Ranks as text.
-pub(super) fn listed(ranks: impl IntoIterator<Item = u64>) -> String {
+pub(super) fn rank_list(ranks: impl IntoIterator<Item = u64>) -> String {
     ranks.into_iter().map(|rank| rank.to_string()).collect::<Vec<_>>().join(", ")
 }
 
 /// The ranks that hold wrong parts, as text; `None` where the location does not show them.
 pub(super) fn wrong_ranks(shards: &[Shard], location: &ErrorLocation) -> Option<String> {
     let wrong = wrong_shards(shards, location);
-    (!wrong.is_empty()).then(|| listed(wrong.into_iter().map(|shard| shard.rank)))
+    (!wrong.is_empty()).then(|| rank_list(wrong.into_iter().map(|shard| shard.rank)))
 }
 
 /// Whether the error covers whole parts: it begins and ends where they do.

@@ -1,8 +1,8 @@
 //! Merging of the diagnoses from dumps, curves and configuration: every cause once, the likeliest first.
 
-use super::cause::{self, confirm};
-use super::context::Context;
-use super::curves::Curves;
+use super::cause::{self, add_operator_evidence};
+use super::context::DumpContext;
+use super::curves::RunCurves;
 use super::entry::Cause;
 use super::evidence::finding_as_evidence;
 use super::faults::step_of;
@@ -14,7 +14,7 @@ use crate::verdict::{CheckId, Severity, Verdict};
 
 /// Result of a whole run, after every check has judged.
 #[derive(Clone, Copy)]
-pub struct Run<'a> {
+pub struct RunOutcome<'a> {
     /// Its verdict.
     pub verdict: Verdict,
     /// The checks.
@@ -26,14 +26,14 @@ pub struct Run<'a> {
 /// Causes that a unit of a dump shows; empty where there is not enough evidence for any.
 ///
 /// A cause that merely describes a difference is used only where no other one applies.
-pub fn in_dump(context: &Context<'_>) -> Vec<Diagnosis> {
+pub fn dump_diagnoses(context: &DumpContext<'_>) -> Vec<Diagnosis> {
     let mut found: Vec<Diagnosis> = Vec::new();
     for cause in cause::ALL {
         let is_explained = found.iter().any(|diagnosis| diagnosis.sureness > Sureness::Possible);
-        if cause.speaks_last() && is_explained {
+        if cause.is_last_resort() && is_explained {
             continue;
         }
-        found.extend(cause.of_dump(context));
+        found.extend(cause.diagnose_dump(context));
     }
     let surest = found.iter().map(|diagnosis| diagnosis.sureness).max();
     // Next to a likelier cause, merely possible ones only distract.
@@ -45,7 +45,7 @@ pub fn in_dump(context: &Context<'_>) -> Vec<Diagnosis> {
 /// configuration.
 ///
 /// A run that passed has no cause to name.
-pub fn story(dumps: Vec<Diagnosis>, run: &Run<'_>) -> Vec<Diagnosis> {
+pub fn story(dumps: Vec<Diagnosis>, run: &RunOutcome<'_>) -> Vec<Diagnosis> {
     if run.verdict <= Verdict::Pass {
         return Vec::new();
     }
@@ -55,30 +55,31 @@ pub fn story(dumps: Vec<Diagnosis>, run: &Run<'_>) -> Vec<Diagnosis> {
             told.push(diagnosis);
         }
     }
-    let seen: Vec<Diagnosis> = cause::ALL.into_iter().filter_map(|cause| of_run(cause, run.findings)).collect();
+    let seen: Vec<Diagnosis> =
+        cause::ALL.into_iter().filter_map(|cause| candidate_diagnosis(cause, run.findings)).collect();
     seen.into_iter().for_each(|diagnosis| join(&mut told, diagnosis, false));
-    if let Some(curves) = Curves::of(run.checks, run.findings) {
-        let seen: Vec<Diagnosis> = cause::ALL.into_iter().filter_map(|cause| cause.of_curves(&curves)).collect();
+    if let Some(curves) = RunCurves::from_checks(run.checks, run.findings) {
+        let seen: Vec<Diagnosis> = cause::ALL.into_iter().filter_map(|cause| cause.diagnose_curves(&curves)).collect();
         seen.into_iter().for_each(|diagnosis| join(&mut told, diagnosis, true));
     }
-    if let Some(rollouts) = Rollouts::of(run.checks, run.findings) {
-        let seen: Vec<Diagnosis> = cause::ALL.into_iter().filter_map(|cause| cause.of_rl(&rollouts)).collect();
+    if let Some(rollouts) = Rollouts::from_checks(run.checks, run.findings) {
+        let seen: Vec<Diagnosis> = cause::ALL.into_iter().filter_map(|cause| cause.diagnose_rl(&rollouts)).collect();
         seen.into_iter().for_each(|diagnosis| join(&mut told, diagnosis, true));
     }
     let counts = |finding: &&Finding| finding.check == CheckId::Config && finding.severity >= Severity::Warn;
     let config: Vec<&Finding> = run.findings.iter().filter(counts).collect();
-    let seen: Vec<Diagnosis> = cause::ALL.into_iter().filter_map(|cause| cause.of_config(&config)).collect();
+    let seen: Vec<Diagnosis> = cause::ALL.into_iter().filter_map(|cause| cause.diagnose_config(&config)).collect();
     seen.into_iter().for_each(|diagnosis| join(&mut told, diagnosis, false));
     support(&mut told, run.findings);
     let culprits = dumps_of(run.checks).filter_map(|unit| unit.culprit.as_ref());
     if let Some(culprit) = culprits.min_by_key(|culprit| (culprit.step, culprit.order, culprit.rank)) {
-        confirm(&mut told, culprit, run.findings);
+        add_operator_evidence(&mut told, culprit, run.findings);
     }
     ordered(told)
 }
 
 /// The diagnosis from a finding about the candidate alone that shows the cause; from the earliest of several.
-fn of_run(cause: &Cause, findings: &[Finding]) -> Option<Diagnosis> {
+fn candidate_diagnosis(cause: &Cause, findings: &[Finding]) -> Option<Diagnosis> {
     let counts = |finding: &&Finding| cause.is_shown_by(finding) && finding.severity >= Severity::Warn;
     let finding = findings.iter().filter(counts).min_by_key(|finding| step_of(finding))?;
     let diagnosis = Diagnosis::new(cause, finding.place.as_str(), cause.run_sureness);

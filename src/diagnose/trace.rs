@@ -36,14 +36,14 @@ pub(super) struct Trace<'a> {
 
 impl<'a> Trace<'a> {
     /// The appearances of the baseline's values.
-    pub(super) fn of_baseline(input: &'a UnitInput<'_>) -> Self {
+    pub(super) fn from_baseline(input: &'a UnitInput<'_>) -> Self {
         let mut places = Vec::new();
         for (order, comparison) in (0_u32..).zip(&input.comparison.operations) {
             let operation = comparison.pair.baseline().and_then(|index| input.baseline.operations.get(index));
             let leaves = operation.into_iter().flat_map(|operation| operation.leaves.iter());
             places.extend((0_u32..).zip(leaves).filter_map(|(index, leaf)| {
                 let fingerprint = leaf.record().as_ref().and_then(fingerprint)?;
-                Some((crate::hash::of(&fingerprint), order, index))
+                Some((crate::hash::hash_of(&fingerprint), order, index))
             }));
         }
         places.sort_unstable();
@@ -53,7 +53,7 @@ impl<'a> Trace<'a> {
     /// Appearances of a value, in the order of the comparison.
     fn appearances(&self, record: &TensorRecord<'_>) -> impl DoubleEndedIterator<Item = Appearance<'a>> + Clone + '_ {
         let wanted = fingerprint(record);
-        let hash = wanted.as_ref().map_or(0, crate::hash::of);
+        let hash = wanted.as_ref().map_or(0, crate::hash::hash_of);
         let from = self.places.partition_point(|(known, ..)| *known < hash);
         let to = self.places.partition_point(|(known, ..)| *known <= hash);
         let places = self.places.get(from..to).filter(|_| wanted.is_some()).unwrap_or_default();

@@ -1,7 +1,7 @@
 //! Updates of parameters: how far each moved on both sides since the step before.
 
-use super::before::{Before, Four};
-use super::context::{Context, Suspect};
+use super::before::{Four, StepBefore};
+use super::context::{DumpContext, Suspect};
 use super::value_pair::{ValuePair, operations_of, values_of};
 use crate::compare::dump::bounds_of_sums;
 use crate::dtype::Dtype;
@@ -36,8 +36,8 @@ pub(super) struct Updates {
 
 impl Updates {
     /// The updates of a unit whose culprit is such a parameter, equal on both sides at the step before.
-    pub(super) fn of(context: &Context<'_>, suspect: &Suspect<'_>) -> Option<Self> {
-        let before = context.before.filter(|_| !suspect.is_made() && !suspect.is_backward())?;
+    pub(super) fn from_suspect(context: &DumpContext<'_>, suspect: &Suspect<'_>) -> Option<Self> {
+        let before = context.before.filter(|_| !suspect.is_result() && !suspect.is_backward())?;
         // Where modules record their parameters, their inputs are none.
         let has_parameters = suspect.value.kind == TensorKind::Parameter;
         let is_given = |kind: TensorKind| kind == TensorKind::Parameter || kind == TensorKind::Input && !has_parameters;
@@ -57,13 +57,13 @@ impl Updates {
     }
 
     /// The suspect's own update.
-    pub(super) fn own(&self) -> Option<&Update> {
+    pub(super) fn suspect_update(&self) -> Option<&Update> {
         self.all.get(self.own)
     }
 
     /// Names of parameters for evidence: the suspect's first.
     pub(super) fn names<'a>(&'a self, fits: impl Fn(&Update) -> bool + 'a) -> Vec<String> {
-        let own = self.own().into_iter();
+        let own = self.suspect_update().into_iter();
         let others = self.all.iter().enumerate().filter(|(place, _)| *place != self.own).map(|(_, update)| update);
         own.chain(others).filter(|update| fits(update)).take(MOST_NAMES).map(|update| update.row.clone()).collect()
     }
@@ -79,9 +79,9 @@ impl Updates {
     }
 }
 
-fn update(both: &ValuePair<'_>, before: &Before<'_>) -> Option<Update> {
+fn update(both: &ValuePair<'_>, before: &StepBefore<'_>) -> Option<Update> {
     let row = both.candidate.row.to_string();
-    let [baseline_before, candidate_before] = before.parameters.of(&row)?;
+    let [baseline_before, candidate_before] = before.parameters.statistics_of(&row)?;
     let (baseline, candidate) = both.records()?;
     let now = both.finite_statistics()?;
     let moved =
@@ -128,7 +128,7 @@ impl Update {
     }
 
     /// The side that stayed as it was while the other one moved.
-    pub(super) fn lost_on(&self) -> Option<&'static str> {
+    pub(super) fn lost_side(&self) -> Option<&'static str> {
         match (Self::has_stayed(&self.baseline), Self::has_stayed(&self.candidate)) {
             (false, true) if self.has_moved(&self.baseline) => Some("candidate"),
             (true, false) if self.has_moved(&self.candidate) => Some("baseline"),
@@ -137,7 +137,7 @@ impl Update {
     }
 
     /// Whether the two sides moved otherwise; `None` where neither moved by enough to say.
-    pub(super) fn is_other(&self) -> Option<bool> {
+    pub(super) fn is_different(&self) -> Option<bool> {
         let pairs = self.baseline.iter().zip(&self.candidate).zip(self.rounding);
         let telling = pairs.filter(|((b, c), rounding)| b.abs().max(c.abs()) > 8.0 * rounding);
         let differs =
@@ -168,10 +168,10 @@ mod tests {
     #[test]
     fn an_update_on_one_side_alone_is_lost() {
         let moved = [1e-3, -1e-3, 1e-5, 2e-3];
-        assert_eq!(update(moved, [0.0; 4]).lost_on(), Some("candidate"));
-        assert_eq!(update([0.0; 4], moved).lost_on(), Some("baseline"));
-        assert_eq!(update(moved, moved).lost_on(), None);
-        assert_eq!(update([0.0; 4], [1e-9; 4]).lost_on(), None, "rounding");
+        assert_eq!(update(moved, [0.0; 4]).lost_side(), Some("candidate"));
+        assert_eq!(update([0.0; 4], moved).lost_side(), Some("baseline"));
+        assert_eq!(update(moved, moved).lost_side(), None);
+        assert_eq!(update([0.0; 4], [1e-9; 4]).lost_side(), None, "rounding");
     }
 
     #[test]
@@ -180,9 +180,9 @@ mod tests {
         let all = (1..6_u8).map(|size| f64::from(size) * 1e-3).map(|size| update(moved(size), moved(2.0 * size)));
         let updates = Updates { all: all.collect(), own: 0, since: 0 };
         assert!(updates.factor().is_some_and(|factor| (factor - 2.0).abs() < 1e-9));
-        assert!(updates.all.iter().all(|update| update.is_other() == Some(true)));
+        assert!(updates.all.iter().all(|update| update.is_different() == Some(true)));
         let equal = Updates { all: vec![update(moved(1e-3), moved(1e-3))], own: 0, since: 0 };
         assert_eq!(equal.factor(), None);
-        assert_eq!(equal.all[0].is_other(), Some(false));
+        assert_eq!(equal.all[0].is_different(), Some(false));
     }
 }

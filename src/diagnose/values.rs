@@ -16,7 +16,7 @@ const FEWEST: usize = 8;
 
 /// Elements of both sides in row-major order, as many as are looked at.
 #[derive(Clone, Debug)]
-pub(super) struct Data {
+pub(super) struct DataPair {
     pub(super) baseline: Vec<f64>,
     pub(super) candidate: Vec<f64>,
     /// Elements along the last axis; 1 for scalars.
@@ -27,11 +27,11 @@ pub(super) struct Data {
 
 /// Data that a cause has looked at, for the next one that asks: by both files' names.
 #[derive(Debug, Default)]
-pub struct TensorCache(RefCell<HashMap<[String; 2], Option<Rc<Data>>>>);
+pub struct TensorCache(RefCell<HashMap<[String; 2], Option<Rc<DataPair>>>>);
 
 impl TensorCache {
     /// The data of a value, where both sides saved it in one shape and it can be read.
-    pub(super) fn data(&self, folders: UnitPair<'_>, both: &ValuePair<'_>) -> Option<Rc<Data>> {
+    pub(super) fn data(&self, folders: UnitPair<'_>, both: &ValuePair<'_>) -> Option<Rc<DataPair>> {
         let (left, right) = both.records()?;
         let names = [both.baseline.data_name()?, both.candidate.data_name()?];
         let read = || {
@@ -40,7 +40,7 @@ impl TensorCache {
             let (baseline, candidate) = (baseline?, candidate?);
             let width = left.shape.last().copied().and_then(|width| usize::try_from(width).ok()).unwrap_or(1).max(1);
             let is_paired = left.shape == right.shape && baseline.len() == candidate.len();
-            is_paired.then(|| Rc::new(Data::new(baseline, candidate, width)))
+            is_paired.then(|| Rc::new(DataPair::new(baseline, candidate, width)))
         };
         self.0.borrow_mut().entry(names.clone()).or_insert_with(read).clone()
     }
@@ -62,7 +62,7 @@ pub(super) struct Region {
     pub(super) of: usize,
 }
 
-impl Data {
+impl DataPair {
     /// Data of two tensors of one shape.
     pub(super) fn new(baseline: Vec<f64>, candidate: Vec<f64>, width: usize) -> Self {
         let squares: f64 = baseline.iter().map(|b| b * b).sum();
@@ -216,9 +216,9 @@ pub(super) fn count_of(elements: usize) -> f64 {
 mod tests {
     use super::*;
 
-    fn data(width: usize, baseline: Vec<f64>, change: impl Fn(usize, f64) -> f64) -> Data {
+    fn data(width: usize, baseline: Vec<f64>, change: impl Fn(usize, f64) -> f64) -> DataPair {
         let candidate = baseline.iter().enumerate().map(|(place, value)| change(place, *value)).collect();
-        Data::new(baseline, candidate, width)
+        DataPair::new(baseline, candidate, width)
     }
 
     fn wave(count: usize) -> Vec<f64> {
@@ -244,7 +244,7 @@ mod tests {
         let baseline: Vec<f64> =
             wave(300).into_iter().enumerate().map(|(p, v)| if kept(p, 0) { v } else { 0.0 }).collect();
         let candidate = wave(300).into_iter().enumerate().map(|(p, v)| if kept(p, 4) { v } else { 0.0 }).collect();
-        let other = Data::new(baseline.clone(), candidate, 30);
+        let other = DataPair::new(baseline.clone(), candidate, 30);
         assert!(other.is_masked_differently(1e-5));
         let same = data(30, baseline.clone(), |_, value| value);
         assert!(!same.is_masked_differently(1e-5));

@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 const LONGEST: u64 = 10 * 365 * 24 * 60 * 60;
 
 /// The wait that the headers ask for; `header` looks up a header by its lower-case name.
-pub(crate) fn wait<'a>(header: impl Fn(&str) -> Option<&'a str>) -> Option<Duration> {
+pub(crate) fn requested_wait<'a>(header: impl Fn(&str) -> Option<&'a str>) -> Option<Duration> {
     let server_time = || header("date").and_then(since_1970);
     if let Some(seconds) = header("retry-after").and_then(|text| retry_after(text.trim(), server_time)) {
         return Some(Duration::from_secs(seconds.min(LONGEST)));
@@ -44,7 +44,7 @@ fn since_1970(text: &str) -> Option<u64> {
 }
 
 /// A wait in words.
-pub(crate) fn spoken(wait: Duration) -> String {
+pub(crate) fn wait_in_words(wait: Duration) -> String {
     const UNITS: [(u64, &str); 3] = [(365 * 86_400, "years"), (86_400, "days"), (3_600, "hours")];
     let seconds = wait.as_secs();
     let unit = UNITS.into_iter().find(|(size, _)| seconds >= 2 * size);
@@ -93,11 +93,11 @@ mod tests {
         ];
         for (headers, seconds) in cases {
             let header = |name: &str| headers.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
-            assert_eq!(wait(header), seconds.map(Duration::from_secs), "{headers:?}");
+            assert_eq!(requested_wait(header), seconds.map(Duration::from_secs), "{headers:?}");
         }
         // Without the server's time this machine's has to do.
         let past = |name: &str| (name == "retry-after").then_some("Sat, 21 Nov 2020 18:00:00 GMT");
-        assert_eq!(wait(past), Some(Duration::ZERO));
+        assert_eq!(requested_wait(past), Some(Duration::ZERO));
     }
 
     #[test]
@@ -112,7 +112,7 @@ mod tests {
             (LONGEST, "10 years or more"),
             (LONGEST + 1, "10 years or more"),
         ] {
-            assert_eq!(spoken(Duration::from_secs(seconds)), said);
+            assert_eq!(wait_in_words(Duration::from_secs(seconds)), said);
         }
     }
 }

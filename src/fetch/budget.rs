@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::files::{FileEntry, Files, RoomAhead};
+use super::files::{FileEntry, Files, ReadAheadRoom};
 use super::source::{ByteSource, Source};
 use crate::error::{Error, ErrorKind, Result};
 
@@ -21,8 +21,8 @@ pub struct Budget {
 
 impl Budget {
     /// The whole memory that `source` grants its readers.
-    pub fn of(source: &dyn ByteSource) -> Self {
-        let whole = source.memory();
+    pub fn from_source(source: &dyn ByteSource) -> Self {
+        let whole = source.memory_limit();
         Self { name: source.name().to_owned(), whole, left: whole }
     }
 
@@ -30,7 +30,7 @@ impl Budget {
     ///
     /// # Errors
     /// `LimitExceeded` where they do not fit.
-    pub fn take(&mut self, bytes: usize) -> Result<()> {
+    pub fn reserve(&mut self, bytes: usize) -> Result<()> {
         self.left = self.left.checked_sub(bytes as u64).ok_or_else(|| exceeded(&self.name, self.whole))?;
         Ok(())
     }
@@ -39,8 +39,8 @@ impl Budget {
     ///
     /// # Errors
     /// `LimitExceeded` where they do not fit.
-    pub fn take_one<T>(&mut self, bytes: usize) -> Result<()> {
-        self.take(size_of::<T>().saturating_add(bytes))
+    pub fn reserve_value<T>(&mut self, bytes: usize) -> Result<()> {
+        self.reserve(size_of::<T>().saturating_add(bytes))
     }
 }
 
@@ -48,8 +48,8 @@ impl Budget {
 ///
 /// # Errors
 /// `LimitExceeded`.
-pub fn hold(source: &dyn ByteSource, bytes: usize) -> Result<()> {
-    let whole = source.memory();
+pub fn check_memory(source: &dyn ByteSource, bytes: usize) -> Result<()> {
+    let whole = source.memory_limit();
     if bytes as u64 > whole { Err(exceeded(source.name(), whole)) } else { Ok(()) }
 }
 
@@ -86,16 +86,16 @@ impl Files for Bounded {
     }
 
     fn open(&self, path: &str) -> Result<Source> {
-        Ok(bounded(self.files.open(path)?, self.memory))
+        Ok(with_memory_limit(self.files.open(path)?, self.memory))
     }
 
-    fn room_ahead(&self) -> RoomAhead {
-        self.files.room_ahead()
+    fn read_ahead_room(&self) -> ReadAheadRoom {
+        self.files.read_ahead_room()
     }
 }
 
 /// Wraps `source` so that its readers may keep at most `memory` bytes.
-pub fn bounded(source: Source, memory: u64) -> Source {
+pub fn with_memory_limit(source: Source, memory: u64) -> Source {
     Arc::new(BoundedFile { source, memory })
 }
 
@@ -117,19 +117,19 @@ impl ByteSource for BoundedFile {
         self.source.read_at(offset, buffer)
     }
 
-    fn expect(&self, range: Range<u64>) {
-        self.source.expect(range);
+    fn prefetch(&self, range: Range<u64>) {
+        self.source.prefetch(range);
     }
 
-    fn expect_end(&self) {
-        self.source.expect_end();
+    fn prefetch_end(&self) {
+        self.source.prefetch_end();
     }
 
     fn in_memory(&self) -> Option<&[u8]> {
         self.source.in_memory()
     }
 
-    fn memory(&self) -> u64 {
+    fn memory_limit(&self) -> u64 {
         self.memory
     }
 }

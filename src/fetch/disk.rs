@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::local::LocalFile;
-use super::source::{ByteSource, Memory, Source};
+use super::source::{ByteSource, MemorySource, Source};
 use crate::error::{Error, ErrorKind, Result};
 use crate::output;
 
@@ -34,7 +34,7 @@ impl Disk {
     ///
     /// # Errors
     /// `LimitExceeded` where that would be more than the run may use.
-    pub fn take(&self, name: &str, len: u64) -> Result<()> {
+    pub fn reserve(&self, name: &str, len: u64) -> Result<()> {
         let used = self.used.fetch_add(len, Ordering::Relaxed).saturating_add(len);
         if used <= self.limit {
             return Ok(());
@@ -64,7 +64,7 @@ impl Disk {
             return Err(too_large());
         }
         if head.len() as u64 <= IN_MEMORY {
-            return Ok(Arc::new(Memory::new(name, head)));
+            return Ok(Arc::new(MemorySource::new(name, head)));
         }
         let mut kept = Kept { disk: self.clone(), file: self.nameless(name)?, len: 0 };
         kept.write(name, &head)?;
@@ -101,14 +101,14 @@ struct Kept {
 
 impl Kept {
     fn write(&mut self, name: &str, bytes: &[u8]) -> Result<()> {
-        self.disk.take(name, bytes.len() as u64)?;
+        self.disk.reserve(name, bytes.len() as u64)?;
         self.len += bytes.len() as u64;
         self.file.write_all(bytes).map_err(|error| Error::io(name, &error))
     }
 
     fn into_source(self, name: &str) -> Result<Source> {
         let handle = self.file.try_clone().map_err(|error| Error::io(name, &error))?;
-        Ok(Arc::new(KeptFile { file: LocalFile::of(handle, name, self.len), _kept: self }))
+        Ok(Arc::new(KeptFile { file: LocalFile::from_open_file(handle, name, self.len), _kept: self }))
     }
 }
 

@@ -69,7 +69,7 @@ impl Fetcher {
     }
 
     /// The error of the first object that exists but could not be read because the outside world failed, if any.
-    pub fn failure(&self) -> Option<&Error> {
+    pub fn first_failure(&self) -> Option<&Error> {
         self.network.failure()
     }
 

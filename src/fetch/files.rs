@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::origin::Origin;
+use super::origin::ArtifactOrigin;
 use super::source::Source;
 use crate::error::Result;
 
@@ -32,8 +32,8 @@ pub trait Files: Send + Sync {
     fn open(&self, path: &str) -> Result<Source>;
 
     /// Room for data that may be requested long before it is read. There is none for files on this machine, which would gain nothing.
-    fn room_ahead(&self) -> RoomAhead {
-        RoomAhead::default()
+    fn read_ahead_room(&self) -> ReadAheadRoom {
+        ReadAheadRoom::default()
     }
 }
 
@@ -42,12 +42,12 @@ pub struct Opened {
     /// Files at the location.
     pub files: Arc<dyn Files>,
     /// Origin of a forge's artifact; `None` for other locations.
-    pub origin: Option<Origin>,
+    pub origin: Option<ArtifactOrigin>,
 }
 
 /// Room for files that are requested before anybody reads them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct RoomAhead {
+pub struct ReadAheadRoom {
     /// Number of files.
     pub files: usize,
     /// Their bytes.

@@ -127,7 +127,7 @@ pub struct LocalFile {
 
 impl LocalFile {
     /// Wraps an open file of `len` bytes; messages call it `name`.
-    pub(super) fn of(file: File, name: &str, len: u64) -> Self {
+    pub(super) fn from_open_file(file: File, name: &str, len: u64) -> Self {
         Self { name: name.to_owned(), file, len, ahead: ReadAhead::default() }
     }
 

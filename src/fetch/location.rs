@@ -338,7 +338,7 @@ fn gitlab(mut parts: Parts) -> Result<GitLabLocation> {
 
 /// Percent-encodes the characters that are not allowed in a path segment, including `/`.
 #[cfg(feature = "network")]
-pub(crate) fn encode(segment: &str) -> String {
+pub(crate) fn encode_segment(segment: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~');
     segment
         .bytes()
@@ -406,8 +406,8 @@ mod tests {
     #[test]
     fn segments_survive_encoding() {
         for text in ["a/b c", "ü%", "plain-1.0_~"] {
-            assert_eq!(decode(&encode(text)).as_deref(), Some(text));
+            assert_eq!(decode(&encode_segment(text)).as_deref(), Some(text));
         }
-        assert_eq!(encode("a/b"), "a%2Fb");
+        assert_eq!(encode_segment("a/b"), "a%2Fb");
     }
 }

@@ -25,8 +25,8 @@ use std::sync::{Arc, OnceLock};
 use reqwest::Client;
 
 use self::cache::Cache;
-use self::download::{Downloaded, Downloads, Fetched, Wanted};
-use self::github::Found;
+use self::download::{Downloaded, Downloads, FetchedFile, WantedFile};
+use self::github::FoundFile;
 use self::http::WebServer;
 use self::object::Bucket;
 use self::pool::Pool;
@@ -34,7 +34,7 @@ use self::remote::{Listing, RemoteFiles};
 use self::rest::Rest;
 use self::runtime::Background;
 use self::store::{Object, RetryingStore, Store};
-use self::web::{Ask, Clients};
+use self::web::{Clients, WebRequest};
 use super::disk::Disk;
 use super::files::{Files, Opened};
 use super::location::{BucketLocation, HttpLocation, Location};
@@ -110,7 +110,7 @@ impl Network {
         Ok(self.online.get().expect("invariant: set in the line before"))
     }
 
-    fn rest(&self, root: Ask, help: String) -> Result<Rest<'_>> {
+    fn rest(&self, root: WebRequest, help: String) -> Result<Rest<'_>> {
         Ok(Rest { client: &self.online()?.careful, retry: self.settings.retry, root, help })
     }
 
@@ -171,11 +171,11 @@ impl Network {
             return self.remote(shown, listing, Arc::new(server));
         }
         let Object { etag, len, .. } = probe.object;
-        let wanted = Wanted {
+        let wanted = WantedFile {
             name: &name,
             ask: server.ask().clone(),
             digest: at.digest,
-            lasting: etag.is_some(),
+            is_permanent: etag.is_some(),
             identity: format!("{shown} {} {len}", etag.unwrap_or_default()),
         };
         let files = self.download(&wanted, shown, progress)?;
@@ -185,22 +185,22 @@ impl Network {
     fn forge(
         &self,
         rest: &Rest<'_>,
-        found: Found,
+        found: FoundFile,
         name: &str,
         shown: String,
         progress: &dyn Progress,
     ) -> Result<Opened> {
-        let Found { ask, digest, identity, lasting, mut origin } = found;
-        let wanted = Wanted { name, ask, digest, identity, lasting };
+        let FoundFile { ask, digest, identity, is_permanent: lasting, mut origin } = found;
+        let wanted = WantedFile { name, ask, digest, identity, is_permanent: lasting };
         let downloads = self.downloads(progress)?;
         let fetched = self.online()?.background.wait_for(downloads.fetch(&wanted));
-        let Fetched { file, proved } = fetched.map_err(|error| rest.explain(error))?;
+        let FetchedFile { file, proved } = fetched.map_err(|error| rest.explain(error))?;
         // The digest of a package's file comes with its bytes.
         origin.proved = origin.proved.or(proved);
         Ok(Opened { files: Arc::new(Downloaded::new(shown, name, file)?), origin: Some(origin) })
     }
 
-    fn download(&self, wanted: &Wanted<'_>, shown: String, progress: &dyn Progress) -> Result<Arc<dyn Files>> {
+    fn download(&self, wanted: &WantedFile<'_>, shown: String, progress: &dyn Progress) -> Result<Arc<dyn Files>> {
         let downloads = self.downloads(progress)?;
         let fetched = self.online()?.background.wait_for(downloads.fetch(wanted))?;
         Ok(Arc::new(Downloaded::new(shown, wanted.name, fetched.file)?))

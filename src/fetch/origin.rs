@@ -14,9 +14,9 @@ pub enum Trust {
 
 /// Facts about an artifact of a forge.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Origin {
+pub struct ArtifactOrigin {
     /// The run, job, release or package, in words: `run 123 of ci.yml on main`.
-    pub what: String,
+    pub description: String,
     /// The commit that the artifact was made from.
     pub commit: Option<String>,
     /// The day on which it was made (`YYYY-MM-DD`).

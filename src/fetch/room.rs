@@ -49,7 +49,7 @@ impl Room {
     }
 
     /// Counts `len` bytes that are kept in memory.
-    pub fn take(&self, len: u64) {
+    pub fn count_bytes(&self, len: u64) {
         self.used.fetch_add(len, Ordering::Relaxed);
     }
 
@@ -65,7 +65,7 @@ impl Room {
     pub fn put(&self, name: &str, bytes: &[u8]) -> Result<u64> {
         let overflow = self.overflow(name)?;
         let file = overflow.file(name)?;
-        overflow.disk.take(name, bytes.len() as u64)?;
+        overflow.disk.reserve(name, bytes.len() as u64)?;
         let offset = overflow.len.fetch_add(bytes.len() as u64, Ordering::Relaxed);
         file.write_all_at(bytes, offset).map_err(|error| Error::io(name, &error))?;
         Ok(offset)
@@ -110,9 +110,9 @@ mod tests {
         let folder = tempfile::tempdir().expect("folder");
         let disk = Disk::new(folder.path().to_owned(), 100);
         let room = Room::new(disk.clone(), 16);
-        room.take(10);
+        room.count_bytes(10);
         assert!(!room.is_full());
-        room.take(6);
+        room.count_bytes(6);
         assert!(room.is_full());
         let places = [b"first".as_slice(), b"second"].map(|bytes| room.put("x", bytes).expect("fits"));
         assert_eq!(places, [0, 5]);
@@ -122,6 +122,6 @@ mod tests {
         assert_eq!(std::fs::read_dir(folder.path()).expect("folder").count(), 0, "no name is left");
         assert_eq!(room.put("x", &[0; 90]).expect_err("too much").kind(), ErrorKind::LimitExceeded);
         drop(room);
-        disk.take("y", 100).expect("all of it was given back");
+        disk.reserve("y", 100).expect("all of it was given back");
     }
 }

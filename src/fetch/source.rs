@@ -11,7 +11,7 @@ pub trait ByteSource: Send + Sync {
     fn name(&self) -> &str;
 
     /// Name of the file that contains the byte at `offset`: the source's own name, unless it is put together from several files.
-    fn holder(&self, _offset: u64) -> &str {
+    fn file_name_at(&self, _offset: u64) -> &str {
         self.name()
     }
 
@@ -28,13 +28,13 @@ pub trait ByteSource: Send + Sync {
 
     /// Announces that `range` will soon be read from front to back, so that a network can deliver it in time. The read need not follow,
     /// and bytes beyond the end are ignored.
-    fn expect(&self, _range: Range<u64>) {}
+    fn prefetch(&self, _range: Range<u64>) {}
 
     /// Announces that the end, where archives have their directory, will be read before anything else.
-    fn expect_end(&self) {}
+    fn prefetch_end(&self) {}
 
     /// Bytes of memory that a reader may use for data of this file; see [`Budget`](super::Budget).
-    fn memory(&self) -> u64 {
+    fn memory_limit(&self) -> u64 {
         u64::MAX
     }
 
@@ -49,19 +49,19 @@ pub type Source = Arc<dyn ByteSource>;
 
 /// Bytes in memory, named after where they came from.
 #[derive(Debug)]
-pub struct Memory {
+pub struct MemorySource {
     name: String,
     bytes: Vec<u8>,
 }
 
-impl Memory {
+impl MemorySource {
     /// Wraps `bytes` under `name`.
     pub fn new(name: impl Into<String>, bytes: Vec<u8>) -> Self {
         Self { name: name.into(), bytes }
     }
 }
 
-impl ByteSource for Memory {
+impl ByteSource for MemorySource {
     fn name(&self) -> &str {
         &self.name
     }

@@ -11,7 +11,7 @@ mod folder;
 mod git;
 mod place;
 
-pub use commits::{Blobs, ChangedFile, Commits, Entry, EntryKind, change_since};
+pub use commits::{Blobs, ChangedFile, CommitEntry, Commits, EntryKind, change_since};
 pub use git::{commits_between, origin_of};
 pub use place::{BRANCH, Writable};
 

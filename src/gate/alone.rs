@@ -21,12 +21,12 @@ pub(super) fn judge(
     progress: &dyn Progress,
 ) -> CheckOutcome {
     let id = check.recogniser.check;
-    match check.health {
+    match check.judge_alone {
         Some(health) => health(candidate, policy, progress),
-        None if candidate.has(id) => {
+        None if candidate.has_files_of(id) => {
             let mut outcome = CheckOutcome::new(id);
             let finding = Finding::new(&NEEDS_BASELINE, id.as_str()).of_check(id).with("check", id.as_str());
-            outcome.say([finding]);
+            outcome.add_findings([finding]);
             outcome
         }
         None => CheckOutcome::new(id),

@@ -1,12 +1,12 @@
 //! The check of arrays: files of both sides that belong to no other check, array by array.
 
-use super::discover::{Evidence, Extent, Inventory, Recognised, Recogniser, Sample};
-use super::outcome::{CheckOutcome, damaged};
+use super::discover::{Extent, FileSample, Inventory, RecognisedFile, Recogniser, RecognitionEvidence};
+use super::outcome::{CheckOutcome, damaged_finding};
 use super::sides::Sides;
 use super::surroundings::Shared;
 use super::wiring::GateCheck;
 use crate::compare::arrays as compare;
-use crate::judge::arrays::{Compared, Subject, judge, rules};
+use crate::judge::arrays::{ArrayComparison, ArraySubject, judge, rules};
 use crate::kind::ArrayKind;
 use crate::pair::arrays as pair;
 use crate::policy::arrays::Images;
@@ -18,28 +18,33 @@ use crate::verdict::{CheckId, Side};
 
 /// The check of arrays.
 pub(super) const CHECK: GateCheck = GateCheck {
-    recogniser: Recogniser { check: ID, by: Evidence::Signature, extent: Extent::Content, look: recognise },
+    recogniser: Recogniser {
+        check: ID,
+        evidence: RecognitionEvidence::Signature,
+        extent: Extent::Content,
+        recognise: recognise,
+    },
     judge: |sides, _, shared| Ok(check(sides, shared)),
-    health: None,
-    several: None,
+    judge_alone: None,
+    judge_samples: None,
     measure: None,
-    of_tree: None,
+    judge_tree: None,
 };
 
 const ID: CheckId = CheckId::Arrays;
 /// Parts of the names of arrays that hold a vector per row.
 const EMBEDDINGS: [&str; 3] = ["emb", "feature", "vector"];
 
-fn recognise(sample: &Sample<'_>) -> Option<Recognised> {
+fn recognise(sample: &FileSample<'_>) -> Option<RecognisedFile> {
     let file = read::recognise(sample.path, sample.head, sample.source)?;
     let kind = if file.picture.is_some() { "picture" } else { "array" };
-    Some(Recognised::read(kind, file))
+    Some(RecognisedFile::read(kind, file))
 }
 
 fn check(sides: &Sides, shared: &Shared<'_>) -> CheckOutcome {
     let mut outcome = CheckOutcome::new(ID);
     let (baseline, candidate) = (&sides.baseline, &sides.candidate);
-    let pairs = pair::files(baseline.all::<ArrayFile>(), candidate.all::<ArrayFile>());
+    let pairs = pair::pair_files(baseline.artifacts::<ArrayFile>(), candidate.artifacts::<ArrayFile>());
     shared.progress.begin("comparing arrays", pairs.both.len() as u64);
     let images = shared.request.policy.arrays.images;
     let mut judging = Judging {
@@ -61,13 +66,13 @@ fn check(sides: &Sides, shared: &Shared<'_>) -> CheckOutcome {
         !(policy.ignores(&file.path) || judging.shows_images && file.picture.is_some())
     });
     let missing: Vec<Finding> = alone.map(|(file, side)| missing(&file.path, side)).collect();
-    outcome.say(missing);
+    outcome.add_findings(missing);
     outcome
 }
 
 /// Whether the candidate has artifacts of other checks; its pictures are then taken for drawings of them.
 fn are_drawings(candidate: &Inventory) -> bool {
-    CheckId::CHECKS.iter().any(|check| *check != ID && candidate.has(*check))
+    CheckId::CHECKS.iter().any(|check| *check != ID && candidate.has_files_of(*check))
 }
 
 fn missing(name: &str, side: Side) -> Finding {
@@ -90,14 +95,14 @@ impl Judging<'_> {
             (Ok(baseline), Ok(candidate)) => (baseline, candidate),
             (one, other) => {
                 let errors = [(Side::Baseline, one.err()), (Side::Candidate, other.err())];
-                let findings = errors.into_iter().filter_map(|(side, error)| Some(damaged(ID, side, &error?)));
+                let findings = errors.into_iter().filter_map(|(side, error)| Some(damaged_finding(ID, side, &error?)));
                 let kind = if candidate_file.picture.is_some() { ArrayKind::Image } else { ArrayKind::Array };
                 return self
                     .outcome
                     .add_unit(Unit::Array(Box::new(ArrayUnit::empty(&candidate_file.path, kind))), findings);
             }
         };
-        let pairs = pair::arrays(baseline, candidate);
+        let pairs = pair::pair_arrays(baseline, candidate);
         let named = |name: &str| {
             if name.is_empty() { candidate_file.path.clone() } else { format!("{}:{name}", candidate_file.path) }
         };
@@ -110,17 +115,17 @@ impl Judging<'_> {
         let alone = of_baseline.chain(of_candidate).map(|(array, side)| (named(&array.name), side));
         let missing: Vec<Finding> =
             alone.filter(|(name, _)| !policy.ignores(name)).map(|(name, side)| missing(&name, side)).collect();
-        self.outcome.say(missing);
+        self.outcome.add_findings(missing);
     }
 
     fn array(&mut self, name: &str, file: &ArrayFile, baseline: &NamedArray, candidate: &NamedArray) {
         let policy = &self.shared.request.policy;
         let is_embedding = is_embedding(name, &candidate.content) || policy.arrays.is_embedding(name);
         let compared = match policy.arrays.ignores(name) {
-            true => Compared::LeftOut,
+            true => ArrayComparison::LeftOut,
             false => self.compared(name, &baseline.content, &candidate.content, is_embedding),
         };
-        let subject = Subject {
+        let subject = ArraySubject {
             name,
             short: if candidate.name.is_empty() { &file.path } else { &candidate.name },
             order: self.order,
@@ -133,34 +138,46 @@ impl Judging<'_> {
         self.outcome.add_unit(Unit::Array(Box::new(judged.unit)), judged.findings);
     }
 
-    fn compared(&self, name: &str, baseline: &ArrayContent, candidate: &ArrayContent, is_embedding: bool) -> Compared {
+    fn compared(
+        &self,
+        name: &str,
+        baseline: &ArrayContent,
+        candidate: &ArrayContent,
+        is_embedding: bool,
+    ) -> ArrayComparison {
         match (baseline, candidate) {
-            (ArrayContent::Unread(reason), _) => Compared::Unread(Side::Baseline, reason.clone()),
-            (_, ArrayContent::Unread(reason)) => Compared::Unread(Side::Candidate, reason.clone()),
+            (ArrayContent::Unread(reason), _) => ArrayComparison::Unread(Side::Baseline, reason.clone()),
+            (_, ArrayContent::Unread(reason)) => ArrayComparison::Unread(Side::Candidate, reason.clone()),
             (ArrayContent::Tensor(baseline), ArrayContent::Tensor(candidate)) if baseline.shape == candidate.shape => {
                 self.tensors(name, baseline, candidate, is_embedding)
             }
             (ArrayContent::Picture(baseline), ArrayContent::Picture(candidate))
                 if baseline.pixels.len() == candidate.pixels.len() && baseline.width == candidate.width =>
             {
-                Compared::Picture(compare::pictures(baseline, candidate))
+                ArrayComparison::Picture(compare::compare_pictures(baseline, candidate))
             }
-            _ => Compared::Shapes([shape_of(baseline), shape_of(candidate)]),
+            _ => ArrayComparison::Shapes([shape_of(baseline), shape_of(candidate)]),
         }
     }
 
-    fn tensors(&self, name: &str, baseline: &TensorData, candidate: &TensorData, is_embedding: bool) -> Compared {
-        let unread = |error: crate::error::Error| Compared::Unread(Side::Candidate, error.message().to_owned());
-        let measure = match compare::tensors(name, baseline, candidate, self.shared.measurements) {
-            None => return Compared::LeftOut,
+    fn tensors(
+        &self,
+        name: &str,
+        baseline: &TensorData,
+        candidate: &TensorData,
+        is_embedding: bool,
+    ) -> ArrayComparison {
+        let unread = |error: crate::error::Error| ArrayComparison::Unread(Side::Candidate, error.message().to_owned());
+        let measure = match compare::compare_tensors(name, baseline, candidate, self.shared.measurements) {
+            None => return ArrayComparison::LeftOut,
             Some(Err(error)) => return unread(error),
             Some(Ok(measure)) => measure,
         };
         if !is_embedding {
-            return Compared::Tensor(measure);
+            return ArrayComparison::Tensor(measure);
         }
-        match compare::embedding(baseline, candidate) {
-            Ok(rows) => Compared::Embedding(measure, rows),
+        match compare::compare_embeddings(baseline, candidate) {
+            Ok(rows) => ArrayComparison::Embedding(measure, rows),
             Err(error) => unread(error),
         }
     }

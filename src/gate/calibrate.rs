@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::compare::curve::numbers::level;
+use crate::compare::curve::numbers::mean_level;
 use crate::error::{Error, ErrorKind, Result};
 use crate::gate::repeats::LARGEST_BAND;
 use crate::judge::loss::noise::NoiseBand;
@@ -26,8 +26,9 @@ pub fn past_values(path: &Path, metric: &str) -> Result<Vec<f64>> {
     };
     if let Ok(band) = serde_json::from_str::<NoiseBand>(&text) {
         let curves = band.sample.iter().filter_map(|run| run.curves.iter().find(|curve| curve.metric == metric));
-        let values: Vec<f64> =
-            curves.filter_map(|curve| level(&curve.values.iter().map(|value| value.0).collect::<Vec<_>>())).collect();
+        let values: Vec<f64> = curves
+            .filter_map(|curve| mean_level(&curve.values.iter().map(|value| value.0).collect::<Vec<_>>()))
+            .collect();
         return if values.is_empty() { Err(unknown("curve")) } else { Ok(values) };
     }
     if text.trim_start().starts_with('{') {

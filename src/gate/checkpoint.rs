@@ -4,7 +4,7 @@ mod weight_sync;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::discover::{Evidence, Extent, Inventory, Recognised, Recogniser, Sample};
+use super::discover::{Extent, FileSample, Inventory, RecognisedFile, Recogniser, RecognitionEvidence};
 use super::outcome::CheckOutcome;
 use super::wiring::{GateCheck, Measuring};
 use crate::compare::checkpoint::{self as compare, ParameterComparison};
@@ -12,16 +12,16 @@ use crate::compare::measurements::Measurements;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::progress::Progress;
 use crate::judge::checkpoint::{
-    JudgedCheckpoint, Settings, SettingsScope, WholeModel, is_beyond_noise, judge, judge_alone, judge_settings,
-    judge_whole, rules,
+    CheckpointSettings, JudgedCheckpoint, SettingsScope, WholeModel, is_beyond_noise, judge, judge_alone,
+    judge_settings, judge_whole, rules,
 };
 use crate::judge::rule::{artifacts, policy as policy_rules};
 use crate::judge::run::checkpoints::Checkpoints;
 use crate::layout::{Layout, LayoutSource};
-use crate::pair::checkpoint::{self as pair, Aligned, Arranged, NameRule};
+use crate::pair::checkpoint::{self as pair, AlignedCheckpoints, ArrangedCheckpoints, TensorNameRule};
 use crate::policy::Policy;
 use crate::policy::checkpoint::CheckpointPolicy;
-use crate::read::checkpoint::{self, Checkpoint, CheckpointPlace, Format};
+use crate::read::checkpoint::{self, Checkpoint, CheckpointFormat, CheckpointPlace};
 use crate::read::weight_sync as sync;
 use crate::result::finding::Finding;
 use crate::result::layout::Layouts;
@@ -32,15 +32,20 @@ use crate::verdict::{CheckId, PerSide, Side};
 /// The check of checkpoints.
 pub(super) const CHECK: GateCheck = GateCheck {
     // The checksums in the archives' directories identify the tensors, so that no tensor data is hashed.
-    recogniser: Recogniser { check: ID, by: Evidence::Signature, extent: Extent::Directory, look: recognise },
+    recogniser: Recogniser {
+        check: ID,
+        evidence: RecognitionEvidence::Signature,
+        extent: Extent::Directory,
+        recognise: recognise,
+    },
     judge: |sides, _, shared| {
         let policy = &shared.request.policy;
         Ok(check(&sides.baseline, &sides.candidate, policy, shared.measurements, shared.progress))
     },
-    health: Some(alone),
-    several: None,
+    judge_alone: Some(alone),
+    judge_samples: None,
     measure: Some(measure),
-    of_tree: None,
+    judge_tree: None,
 };
 
 const ID: CheckId = CheckId::Checkpoint;
@@ -48,29 +53,31 @@ const ID: CheckId = CheckId::Checkpoint;
 /// Earlier iterations of a side that are looked through for stale tensors.
 const EARLIER: usize = 4;
 
-fn recognise(sample: &Sample<'_>) -> Option<Recognised> {
+fn recognise(sample: &FileSample<'_>) -> Option<RecognisedFile> {
     if let Some(file) = sync::recognise(sample.path, sample.head, sample.source) {
-        return Some(Recognised::of("synchronised weights", file));
+        return Some(RecognisedFile::from_result("synchronised weights", file));
     }
     let place = match checkpoint::recognise(sample.path, sample.head, sample.source)? {
-        Ok(checkpoint::Recognised::File) => Ok(CheckpointPlace::file(sample.path.to_owned())),
-        Ok(checkpoint::Recognised::Part) => Ok(CheckpointPlace::part(sample.path.to_owned())),
-        Ok(checkpoint::Recognised::Index(shards)) => Ok(CheckpointPlace::sharded(sample.path.to_owned(), shards)),
-        Ok(checkpoint::Recognised::Other(reason)) => return Some(Recognised::Ignored(reason)),
+        Ok(checkpoint::CheckpointFileKind::File) => Ok(CheckpointPlace::from_file(sample.path.to_owned())),
+        Ok(checkpoint::CheckpointFileKind::Part) => Ok(CheckpointPlace::from_rank_file(sample.path.to_owned())),
+        Ok(checkpoint::CheckpointFileKind::Index(shards)) => {
+            Ok(CheckpointPlace::from_index(sample.path.to_owned(), shards))
+        }
+        Ok(checkpoint::CheckpointFileKind::Other(reason)) => return Some(RecognisedFile::Ignored(reason)),
         Err(error) => Err(error),
     };
-    Some(Recognised::of("checkpoint", place))
+    Some(RecognisedFile::from_result("checkpoint", place))
 }
 
 /// The checkpoints of a side that is judged alone: each file is one, except for formats whose files make sense only together.
 fn places(inventory: &Inventory) -> Vec<CheckpointPlace> {
-    let files = checkpoint::without_shards(inventory.all::<CheckpointPlace>().to_vec());
-    checkpoint::gathered(files, |format| matches!(format, Format::Dcp | Format::Fsdp))
+    let files = checkpoint::without_shards(inventory.artifacts::<CheckpointPlace>().to_vec());
+    checkpoint::gather_folders(files, |format| matches!(format, CheckpointFormat::Dcp | CheckpointFormat::Fsdp))
 }
 
 /// The checkpoints of both sides, as they are held against each other.
-fn arranged(baseline: &Inventory, candidate: &Inventory, section: &CheckpointPolicy) -> Arranged {
-    pair::arranged(baseline.all(), candidate.all(), !section.names.is_empty())
+fn arranged(baseline: &Inventory, candidate: &Inventory, section: &CheckpointPolicy) -> ArrangedCheckpoints {
+    pair::arrange_checkpoints(baseline.artifacts(), candidate.artifacts(), !section.names.is_empty())
 }
 
 /// Measures every checkpoint. A checkpoint that cannot be read is skipped here, and reported when the parts are judged.
@@ -78,12 +85,12 @@ fn measure(measuring: &Measuring<'_>) -> Result<()> {
     let Measuring { baseline, candidate, request, measurements, progress } = *measuring;
     let section = &request.policy.checkpoint;
     let arranged = arranged(baseline, candidate, section);
-    let paired = pair::checkpoints(&arranged.places.baseline, &arranged.places.candidate);
+    let paired = pair::pair_checkpoints(&arranged.places.baseline, &arranged.places.candidate);
     progress.begin("measuring checkpoints", paired.matched.len() as u64);
     for (b, c) in &paired.matched {
         let compared = |b: &Checkpoint, c: &Checkpoint| {
-            let pairs = pair::parameters(b, c, &section.prefixes);
-            compare::parameters(&pairs, measurements, &|| {});
+            let pairs = pair::pair_parameters(b, c, &section.prefixes);
+            compare::compare_parameters(&pairs, measurements, &|| {});
         };
         if arranged.is_aligned {
             if let Ok(both) = open_aligned((baseline, b), (candidate, c), section) {
@@ -113,7 +120,7 @@ fn alone(candidate: &Inventory, policy: &Policy, progress: &dyn Progress) -> Che
     }
     if !places.is_empty() {
         let (finding, looked) = motion(candidate, &places, &policy.checkpoint);
-        outcome.say(finding);
+        outcome.add_findings(finding);
         outcome.looked.push(looked);
     }
     weight_sync::judge(&mut outcome, None, candidate, policy, progress);
@@ -124,12 +131,12 @@ fn alone(candidate: &Inventory, policy: &Policy, progress: &dyn Progress) -> Che
 fn motion(candidate: &Inventory, places: &[CheckpointPlace], section: &CheckpointPolicy) -> (Option<Finding>, Looked) {
     let (mut motion, mut count) = (Checkpoints::default(), 0);
     let mut before: Option<(u64, Checkpoint)> = None;
-    for (step, place) in pair::in_order(places) {
+    for (step, place) in pair::checkpoints_by_step(places) {
         let Ok(Opened { checkpoint, .. }) = open(candidate, place, section) else { continue };
         count += 1;
         if let Some((since, before)) = &before {
-            let pairs = pair::parameters(before, &checkpoint, &BTreeMap::new());
-            motion.take(*since, pairs.matched.len(), compare::has_moved(&pairs));
+            let pairs = pair::pair_parameters(before, &checkpoint, &BTreeMap::new());
+            motion.add_interval(*since, pairs.matched.len(), compare::has_moved(&pairs));
         }
         before = Some((step, checkpoint));
     }
@@ -138,9 +145,9 @@ fn motion(candidate: &Inventory, places: &[CheckpointPlace], section: &Checkpoin
 
 /// Judges one checkpoint alone. It is compared with itself, so that its statistics count the values that are not finite.
 fn alone_of(name: &str, opened: &Opened, progress: &dyn Progress) -> JudgedCheckpoint {
-    let pairs = pair::parameters(&opened.checkpoint, &opened.checkpoint, &BTreeMap::new());
+    let pairs = pair::pair_parameters(&opened.checkpoint, &opened.checkpoint, &BTreeMap::new());
     progress.begin("looking through checkpoints", pairs.matched.len() as u64);
-    let comparisons = compare::parameters(&pairs, &Measurements::default(), &|| progress.advance(1));
+    let comparisons = compare::compare_parameters(&pairs, &Measurements::default(), &|| progress.advance(1));
     let mut judged = judge_alone(name, &comparisons);
     leave_out(&mut judged.unit.evidence, opened.left_out.iter());
     judged
@@ -156,7 +163,7 @@ pub fn check(
 ) -> CheckOutcome {
     let mut outcome = CheckOutcome::new(ID);
     let arranged = arranged(baseline, candidate, &policy.checkpoint);
-    let paired = pair::checkpoints(&arranged.places.baseline, &arranged.places.candidate);
+    let paired = pair::pair_checkpoints(&arranged.places.baseline, &arranged.places.candidate);
     let mut used = vec![false; policy.checkpoint.limits.len()];
     let sides = Sides { baseline, candidate, policy, measurements, progress };
     let mut folders = BTreeSet::new();
@@ -164,13 +171,13 @@ pub fn check(
         // Files that several checkpoints of a folder share are reported once.
         let scope = SettingsScope {
             is_alike: b.format == c.format && policy.checkpoint.names.is_empty(),
-            is_whole: b.format == Format::Whole && c.format == Format::Whole,
+            is_whole: b.format == CheckpointFormat::Whole && c.format == CheckpointFormat::Whole,
             is_beside: folders.insert((b.folder(), c.folder())),
         };
         let judged = if arranged.is_aligned {
             let whole = sides.whole_unit(b, c, scope, &arranged, &mut used);
             outcome.layout = outcome.layout.take().or(whole.layout);
-            outcome.say(whole.unused);
+            outcome.add_findings(whole.unused);
             whole.judged
         } else {
             unit((baseline, b), (candidate, c), scope, (policy, measurements), progress, &mut used)
@@ -181,13 +188,15 @@ pub fn check(
         sides.say_ranks(&mut outcome);
     }
     for (side, inventory) in [(Side::Baseline, baseline), (Side::Candidate, candidate)] {
-        outcome.say(arranged.optimizers[side].iter().map(|place| optimizer_aside(inventory, place, side)));
+        outcome.add_findings(arranged.optimizers[side].iter().map(|place| optimizer_aside(inventory, place, side)));
     }
     let missing = paired.missing.iter();
-    outcome.say(missing.map(|(place, side)| Finding::new(&rules::UNPAIRED, &place.path).with("side", side.as_str())));
+    outcome.add_findings(
+        missing.map(|(place, side)| Finding::new(&rules::UNPAIRED, &place.path).with("side", side.as_str())),
+    );
     if !paired.matched.is_empty() {
         let unused = policy.checkpoint.limits.iter().zip(&used).filter(|(_, used)| !**used);
-        outcome.say(unused.map(|(rule, _)| Finding::new(&policy_rules::SELECTOR_UNUSED, rule.name())));
+        outcome.add_findings(unused.map(|(rule, _)| Finding::new(&policy_rules::SELECTOR_UNUSED, rule.selector())));
     }
     weight_sync::judge(&mut outcome, Some(baseline), candidate, policy, progress);
     outcome
@@ -204,7 +213,7 @@ fn optimizer_aside(inventory: &Inventory, place: &CheckpointPlace, side: Side) -
 fn told_layouts(found: PerSide<Option<Layout>>, policy: &Policy) -> Layouts {
     let told = |side: Side| {
         let found = found[side].clone().unwrap_or_else(|| Layout::single(LayoutSource::Files));
-        policy.layout.of(side).unwrap_or(found)
+        policy.layout.declared_layout(side).unwrap_or(found)
     };
     Layouts { baseline: told(Side::Baseline), candidate: told(Side::Candidate) }
 }
@@ -234,7 +243,7 @@ impl Sides<'_> {
         b: &CheckpointPlace,
         c: &CheckpointPlace,
         scope: SettingsScope,
-        arranged: &Arranged,
+        arranged: &ArrangedCheckpoints,
         used: &mut [bool],
     ) -> WholeUnit {
         let (name, section) = (c.path.as_str(), &self.policy.checkpoint);
@@ -245,11 +254,11 @@ impl Sides<'_> {
                 return WholeUnit { judged, layout: None, unused: Vec::new() };
             }
         };
-        let Aligned { checkpoints, replicas, paddings, families, unused, unread_states } = &both.aligned;
-        let pairs = pair::parameters(&checkpoints.baseline, &checkpoints.candidate, &section.prefixes);
+        let AlignedCheckpoints { checkpoints, replicas, paddings, families, unused, unread_states } = &both.aligned;
+        let pairs = pair::pair_parameters(&checkpoints.baseline, &checkpoints.candidate, &section.prefixes);
         self.progress.begin("comparing checkpoints", pairs.matched.len() as u64);
-        let mut comparisons = compare::parameters(&pairs, self.measurements, &|| self.progress.advance(1));
-        let settings = Settings { policy: section, profile: self.policy.profile };
+        let mut comparisons = compare::compare_parameters(&pairs, self.measurements, &|| self.progress.advance(1));
+        let settings = CheckpointSettings { policy: section, profile: self.policy.profile };
         let is_wanted = |comparison: &ParameterComparison<'_>| is_beyond_noise(comparison, settings);
         if comparisons.iter().any(is_wanted) {
             let earlier = self.earlier(b, c, arranged);
@@ -259,7 +268,7 @@ impl Sides<'_> {
         leave_out(&mut judged.unit.evidence, both.left_out.iter());
         let whole = WholeModel {
             missing: PerSide { baseline: &checkpoints.baseline.missing, candidate: &checkpoints.candidate.missing },
-            replicas: compare::replicas(replicas),
+            replicas: compare::compare_replicas(replicas),
             paddings: compare::used_paddings(paddings),
             unread_states: *unread_states,
         };
@@ -273,26 +282,31 @@ impl Sides<'_> {
     /// Reports layouts, missing files and differing copies where both runs wrote the same files, which are compared one by one.
     fn say_ranks(&self, outcome: &mut CheckOutcome) {
         let last = |inventory: &Inventory| {
-            let files = checkpoint::without_shards(inventory.all::<CheckpointPlace>().to_vec());
-            let places = checkpoint::gathered(files, |format| format != Format::Whole);
-            places.into_iter().rfind(|place| place.format != Format::Whole)
+            let files = checkpoint::without_shards(inventory.artifacts::<CheckpointPlace>().to_vec());
+            let places = checkpoint::gather_folders(files, |format| format != CheckpointFormat::Whole);
+            places.into_iter().rfind(|place| place.format != CheckpointFormat::Whole)
         };
         let (Some(b), Some(c)) = (last(self.baseline), last(self.candidate)) else { return };
         // A file that cannot be opened has a finding of its own.
         let Ok(both) = open_aligned((self.baseline, &b), (self.candidate, &c), &self.policy.checkpoint) else { return };
-        let Aligned { checkpoints, replicas, .. } = &both.aligned;
+        let AlignedCheckpoints { checkpoints, replicas, .. } = &both.aligned;
         let missing = PerSide {
             baseline: checkpoints.baseline.missing.as_slice(),
             candidate: checkpoints.candidate.missing.as_slice(),
         };
-        let whole = WholeModel { missing, replicas: compare::replicas(replicas), ..WholeModel::default() };
-        outcome.say(judge_whole(&c.path, &whole));
+        let whole = WholeModel { missing, replicas: compare::compare_replicas(replicas), ..WholeModel::default() };
+        outcome.add_findings(judge_whole(&c.path, &whole));
         let found = PerSide::of(|side| checkpoints[side].layout.clone());
         outcome.layout = Some(told_layouts(found, self.policy));
     }
 
     /// The latest earlier iterations of both sides, under the names of the iteration that is judged.
-    fn earlier(&self, b: &CheckpointPlace, c: &CheckpointPlace, arranged: &Arranged) -> Vec<(String, Checkpoint)> {
+    fn earlier(
+        &self,
+        b: &CheckpointPlace,
+        c: &CheckpointPlace,
+        arranged: &ArrangedCheckpoints,
+    ) -> Vec<(String, Checkpoint)> {
         let section = &self.policy.checkpoint;
         let opened = |side: Side, place: &CheckpointPlace| {
             let (b, c) = match side {
@@ -315,7 +329,7 @@ impl Sides<'_> {
 
 /// Two checkpoints under common names, without the parameters that the policy leaves out.
 struct OpenedBoth {
-    aligned: Aligned,
+    aligned: AlignedCheckpoints,
     left_out: BTreeSet<String>,
 }
 
@@ -332,17 +346,17 @@ fn open_aligned(
             return Err(sides.into_iter().filter_map(|(side, error)| Some(damaged(&c.path, side, &error?))).collect());
         }
     };
-    let rules: Vec<NameRule> = section
+    let rules: Vec<TensorNameRule> = section
         .names
         .iter()
-        .map(|rule| NameRule {
+        .map(|rule| TensorNameRule {
             from: rule.from.clone(),
             to: rule.to.clone(),
             transpose: rule.transpose,
             axis: usize::from(rule.axis),
         })
         .collect();
-    let mut aligned = pair::aligned(b, c, &rules);
+    let mut aligned = pair::align_checkpoints(b, c, &rules);
     let mut left_out = BTreeSet::new();
     for side in Side::BOTH {
         left_out.extend(take_ignored(&mut aligned.checkpoints[side], section));
@@ -378,14 +392,14 @@ fn unit(
     match (open(baseline, b, section), open(candidate, c, section)) {
         (Ok(b), Ok(c)) => {
             let left_out: BTreeSet<String> = b.left_out.union(&c.left_out).cloned().collect();
-            let (checkpoints, replicas) = pair::untied(b.checkpoint, c.checkpoint);
-            let pairs = pair::parameters(&checkpoints.baseline, &checkpoints.candidate, &section.prefixes);
+            let (checkpoints, replicas) = pair::untie_embeddings(b.checkpoint, c.checkpoint);
+            let pairs = pair::pair_parameters(&checkpoints.baseline, &checkpoints.candidate, &section.prefixes);
             progress.begin("comparing checkpoints", pairs.matched.len() as u64);
-            let comparisons = compare::parameters(&pairs, measurements, &|| progress.advance(1));
-            let settings = Settings { policy: section, profile: policy.profile };
+            let comparisons = compare::compare_parameters(&pairs, measurements, &|| progress.advance(1));
+            let settings = CheckpointSettings { policy: section, profile: policy.profile };
             let mut judged = judge(name, &pairs, &comparisons, settings, used);
             leave_out(&mut judged.unit.evidence, left_out.iter());
-            let whole = WholeModel { replicas: compare::replicas(&replicas), ..WholeModel::default() };
+            let whole = WholeModel { replicas: compare::compare_replicas(&replicas), ..WholeModel::default() };
             judged.findings.extend(judge_whole(name, &whole));
             judged.findings.extend(about_settings(name, &checkpoints.baseline, &checkpoints.candidate, scope));
             judged

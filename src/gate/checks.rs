@@ -28,6 +28,6 @@ pub fn search(pattern: Option<&LogPattern>) -> Search<'_> {
 }
 
 /// The check with the given id; `None` for ids that only group findings (artifacts, history).
-pub(super) fn of(id: CheckId) -> Option<&'static GateCheck> {
+pub(super) fn find_check(id: CheckId) -> Option<&'static GateCheck> {
     CHECKS.iter().copied().find(|check| check.recogniser.check == id)
 }

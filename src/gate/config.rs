@@ -1,12 +1,12 @@
 //! The config check: packs of both sides to a verdict per checker.
 
-use super::discover::{self, Extent, Inventory, Recognised, Recogniser, Sample};
+use super::discover::{self, Extent, FileSample, Inventory, RecognisedFile, Recogniser};
 use super::outcome::CheckOutcome;
 use super::wiring::GateCheck;
 use crate::fetch::progress::Progress;
-use crate::judge::config::{self, Context, Judged};
+use crate::judge::config::{self, JudgedPacks, PackContext};
 use crate::judge::rule::artifacts::AMBIGUOUS;
-use crate::msprobe::config::{self as msprobe, Report};
+use crate::msprobe::config::{self as msprobe, CheckerReport};
 use crate::policy::Policy;
 use crate::read::pack::{self, Checker, Pack};
 use crate::redact::Redactor;
@@ -17,29 +17,34 @@ use crate::verdict::{CheckId, Side, Verdict};
 
 /// The check of config packs.
 pub(super) const CHECK: GateCheck = GateCheck {
-    recogniser: Recogniser { check: ID, by: discover::Evidence::Signature, extent: Extent::Content, look: recognise },
+    recogniser: Recogniser {
+        check: ID,
+        evidence: discover::RecognitionEvidence::Signature,
+        extent: Extent::Content,
+        recognise: recognise,
+    },
     judge: |sides, _, shared| Ok(check(&sides.baseline, &sides.candidate, &shared.request.policy)),
-    health: Some(alone),
-    several: None,
+    judge_alone: Some(alone),
+    judge_samples: None,
     measure: None,
-    of_tree: None,
+    judge_tree: None,
 };
 
 const ID: CheckId = CheckId::Config;
 
-fn recognise(sample: &Sample<'_>) -> Option<Recognised> {
+fn recognise(sample: &FileSample<'_>) -> Option<RecognisedFile> {
     let is_pack = sample.head.starts_with(b"PK") && pack::recognise(sample.source);
-    is_pack.then(|| Recognised::of("config pack", pack::read(sample.source.clone())))
+    is_pack.then(|| RecognisedFile::from_result("config pack", pack::read(sample.source.clone())))
 }
 
 /// Judges the candidate's packs without a baseline.
 fn alone(candidate: &Inventory, policy: &Policy, _: &dyn Progress) -> CheckOutcome {
     let mut outcome = CheckOutcome::new(ID);
-    let packs: &[Pack] = candidate.all();
+    let packs: &[Pack] = candidate.artifacts();
     for pack in packs {
         let label = if packs.len() > 1 { pack.path.as_str() } else { "" };
         let redactor = Redactor::new(named(pack));
-        let judged = config::alone::of_pack(pack, &policy.config, &redactor);
+        let judged = config::alone::judge_pack(pack, &policy.config, &redactor);
         add_judged(&mut outcome, judged, &[], label);
     }
     outcome
@@ -51,7 +56,7 @@ fn alone(candidate: &Inventory, policy: &Policy, _: &dyn Progress) -> CheckOutco
 /// side's root are, and packs left over make the check incomplete.
 pub fn check(baseline: &Inventory, candidate: &Inventory, policy: &Policy) -> CheckOutcome {
     let mut outcome = CheckOutcome::new(ID);
-    let (baseline_packs, candidate_packs): (&[Pack], &[Pack]) = (baseline.all(), candidate.all());
+    let (baseline_packs, candidate_packs): (&[Pack], &[Pack]) = (baseline.artifacts(), candidate.artifacts());
     if let ([baseline_pack], [candidate_pack]) = (baseline_packs, candidate_packs) {
         judge_pair(&mut outcome, baseline_pack, candidate_pack, policy, "");
         return outcome;
@@ -83,7 +88,7 @@ fn judge_pairs(outcome: &mut CheckOutcome, baseline: &[Pack], candidate: &[Pack]
         let Some(first) = paths.first().filter(|_| paths.len() > 1 || most == 1) else { continue };
         let finding = Finding::new(&AMBIGUOUS, first.as_str()).of_check(ID).with("kind", "pack");
         let finding = finding.with("side", side.as_str()).with("count", paths.len()).with("paths", paths);
-        outcome.say([finding]);
+        outcome.add_findings([finding]);
     }
 }
 
@@ -112,7 +117,7 @@ fn unread<'a>(outcome: &mut CheckOutcome, packs: impl Iterator<Item = &'a Pack>,
 fn judge_pair(outcome: &mut CheckOutcome, baseline: &Pack, candidate: &Pack, policy: &Policy, label: &str) {
     let redactor = Redactor::new(named(baseline).chain(named(candidate)));
     let reports = msprobe::compare(baseline, candidate, &redactor);
-    let context = Context { baseline, candidate, policy: &policy.config, redactor: &redactor };
+    let context = PackContext { baseline, candidate, policy: &policy.config, redactor: &redactor };
     add_judged(outcome, config::judge(&context), &reports, label);
     let summary = msprobe::summary(&reports);
     let tables = std::iter::once(summary).chain(reports.into_iter().filter_map(|report| report.table));
@@ -123,9 +128,9 @@ fn judge_pair(outcome: &mut CheckOutcome, baseline: &Pack, candidate: &Pack, pol
 }
 
 /// Adds the findings of a pack or a pair of packs, with an item per checker.
-fn add_judged(outcome: &mut CheckOutcome, judged: Judged, reports: &[Report], label: &str) {
-    let Judged { general, checkers } = judged;
-    outcome.say(general.into_iter().map(|finding| labelled(finding, label)));
+fn add_judged(outcome: &mut CheckOutcome, judged: JudgedPacks, reports: &[CheckerReport], label: &str) {
+    let JudgedPacks { general, checkers } = judged;
+    outcome.add_findings(general.into_iter().map(|finding| labelled(finding, label)));
     for (checker, findings) in checkers {
         let report = reports.iter().find(|report| report.checker == checker);
         let state = if findings.is_some() { ItemState::Compared } else { ItemState::Absent };
@@ -143,7 +148,7 @@ fn suffix(label: &str) -> String {
 }
 
 /// Adds an item, or merges it with that of an earlier pair of packs; returns its place among the items.
-fn add_item(outcome: &mut CheckOutcome, checker: Checker, report: Option<&Report>, state: ItemState) -> usize {
+fn add_item(outcome: &mut CheckOutcome, checker: Checker, report: Option<&CheckerReport>, state: ItemState) -> usize {
     let item = ConfigItem {
         name: checker.as_str().into(),
         verdict: Verdict::Skipped,

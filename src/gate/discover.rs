@@ -17,7 +17,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::progress::Progress;
 use crate::fetch::{FileEntry, Files, Room, Source};
 use crate::judge::rule::artifacts as rules;
-use crate::read::archive::{Archive, Limits};
+use crate::read::archive::{Archive, ArchiveLimits};
 use crate::read::curve::log::{self, LogPattern};
 use crate::read::dump::ToolPart;
 use crate::read::{dump, json, msprobe_settings, overflow_check};
@@ -27,7 +27,7 @@ use crate::verdict::{CheckId, Side};
 
 use digest::DigestedFiles;
 pub use digest::Extent;
-pub use recognise::{Artifacts, Evidence, Keep, Recognised, Recogniser, Sample};
+pub use recognise::{Artifacts, FileSample, Keep, RecognisedFile, Recogniser, RecognitionEvidence};
 
 /// Bytes of a file that are looked at to recognise it.
 const HEAD: usize = 64 * 1024;
@@ -60,7 +60,7 @@ pub struct Inventory {
     /// Extent of each check's files that the digest covers.
     extents: BTreeMap<CheckId, Extent>,
     /// Findings about the location itself.
-    pub about: Vec<Finding>,
+    pub location_findings: Vec<Finding>,
     seen: Vec<Seen>,
 }
 
@@ -90,14 +90,14 @@ pub struct Search<'a> {
 }
 
 /// Looks at every file of a side.
-pub fn look(files: Arc<dyn Files>, search: Search<'_>, progress: &dyn Progress) -> Result<Inventory> {
+pub fn inventory_of_files(files: Arc<dyn Files>, search: Search<'_>, progress: &dyn Progress) -> Result<Inventory> {
     let digested = Arc::new(DigestedFiles::new(files));
     let files: Arc<dyn Files> = digested.clone();
     let mut inventory = Inventory {
         files: digested,
         artifacts: Artifacts::default(),
         extents: search.recognisers.iter().map(|recogniser| (recogniser.check, recogniser.extent)).collect(),
-        about: vec![],
+        location_findings: vec![],
         seen: vec![],
     };
     for (path, reason) in files.skipped() {
@@ -122,7 +122,7 @@ pub fn look(files: Arc<dyn Files>, search: Search<'_>, progress: &dyn Progress) 
         inventory.take(entry.path.clone(), found);
     }
     // A tool's dump consists of many files; only all of them together show which belong to one step and rank.
-    for folder in dump::of_tools(&files, inventory.artifacts.all::<ToolPart>()) {
+    for folder in dump::tool_dumps(&files, inventory.artifacts.all::<ToolPart>()) {
         inventory.artifacts.push(folder);
     }
     Ok(inventory)
@@ -137,7 +137,7 @@ fn is_tensor_data(path: &str, data_folders: &BTreeSet<String>) -> bool {
 /// Kind of a file.
 enum Found {
     /// File of a check.
-    Of(CheckId, Recognised),
+    Of(CheckId, RecognisedFile),
     /// File of no check, with the reason.
     Ignored(&'static str),
     Unreadable(Error),
@@ -150,7 +150,7 @@ fn recognise(files: &Arc<dyn Files>, path: &str, search: Search<'_>, room: &Arc<
     };
     match head(&source) {
         Ok(head) => {
-            let sample = Sample { files, path, source: &source, head: &head, pattern: search.pattern, room };
+            let sample = FileSample { files, path, source: &source, head: &head, pattern: search.pattern, room };
             recognise_sample(&sample, search.recognisers)
         }
         Err(error) => Found::Unreadable(error),
@@ -165,10 +165,10 @@ pub(super) fn head(source: &Source) -> Result<Vec<u8>> {
 }
 
 /// Asks the recognisers of all checks in turn, those with the surest evidence first.
-fn recognise_sample(sample: &Sample<'_>, recognisers: &[Recogniser]) -> Found {
+fn recognise_sample(sample: &FileSample<'_>, recognisers: &[Recogniser]) -> Found {
     let ask = |by| {
-        let mut asked = recognisers.iter().filter(|recogniser| recogniser.by == by);
-        asked.find_map(|recogniser| Some(Found::Of(recogniser.check, (recogniser.look)(sample)?)))
+        let mut asked = recognisers.iter().filter(|recogniser| recogniser.evidence == by);
+        asked.find_map(|recogniser| Some(Found::Of(recogniser.check, (recogniser.recognise)(sample)?)))
     };
     if msprobe_settings::recognise(sample.head) {
         return Found::Ignored("the configuration of msprobe");
@@ -176,19 +176,21 @@ fn recognise_sample(sample: &Sample<'_>, recognisers: &[Recogniser]) -> Found {
     if overflow_check::recognise(sample.head) {
         return Found::Ignored(OVERFLOW_CHECK);
     }
-    if let Some(reason) = mistaken::of_file(sample.path, sample.head) {
+    if let Some(reason) = mistaken::mistaken_file_reason(sample.path, sample.head) {
         return Found::Ignored(reason);
     }
-    let found = ask(Evidence::Place).or_else(|| {
+    let found = ask(RecognitionEvidence::Place).or_else(|| {
         if sample.head.is_empty() {
             return Some(Found::Ignored(EMPTY));
         }
-        ask(Evidence::Signature).or_else(|| other_archive(sample)).or_else(|| ask(Evidence::Lines))
+        ask(RecognitionEvidence::Signature)
+            .or_else(|| other_archive(sample))
+            .or_else(|| ask(RecognitionEvidence::Lines))
     });
     found.unwrap_or_else(|| {
         Found::Ignored(if is_cut_json(sample) {
             CUT_JSON
-        } else if log::resembles(sample.head) {
+        } else if log::resembles_log(sample.head) {
             UNREAD_LOG
         } else {
             UNKNOWN
@@ -202,7 +204,7 @@ fn is_unknown(reason: &str) -> bool {
 }
 
 /// Whether a file begins as JSON and ends before its last bracket.
-fn is_cut_json(sample: &Sample<'_>) -> bool {
+fn is_cut_json(sample: &FileSample<'_>) -> bool {
     let whole = sample.source.len() == sample.head.len() as u64;
     matches!(sample.head.trim_ascii_start().first(), Some(b'{' | b'['))
         && whole
@@ -219,11 +221,11 @@ fn ends_early(text: &[u8]) -> bool {
 }
 
 /// A zip archive that no check knows.
-fn other_archive(sample: &Sample<'_>) -> Option<Found> {
+fn other_archive(sample: &FileSample<'_>) -> Option<Found> {
     if !sample.head.starts_with(b"PK") {
         return None;
     }
-    let limits = Limits { members: usize::MAX, total_bytes: u64::MAX };
+    let limits = ArchiveLimits { members: usize::MAX, total_bytes: u64::MAX };
     Some(match Archive::open(sample.source.clone(), limits) {
         Err(error) => Found::Unreadable(error),
         Ok(_) => Found::Ignored(OTHER_ARCHIVE),
@@ -237,21 +239,21 @@ impl Inventory {
 
     fn take(&mut self, path: String, found: Found) {
         match found {
-            Found::Of(check, Recognised::Read { kind, note, keep }) => {
+            Found::Of(check, RecognisedFile::Read { kind, note, keep }) => {
                 self.note(path, Some(check), kind, Outcome::Read(note.into()));
                 keep(&mut self.artifacts);
             }
-            Found::Of(check, Recognised::Damaged { kind, error }) => {
+            Found::Of(check, RecognisedFile::Damaged { kind, error }) => {
                 self.note(path, Some(check), kind, Outcome::Damaged(error));
             }
-            Found::Of(_, Recognised::Ignored(reason)) => self.note(path, None, "", Outcome::Ignored(reason)),
+            Found::Of(_, RecognisedFile::Ignored(reason)) => self.note(path, None, "", Outcome::Ignored(reason)),
             Found::Ignored(reason) => self.note(path, None, "", Outcome::Ignored(reason.into())),
             Found::Unreadable(error) => self.note(path, None, "", Outcome::Damaged(error)),
         }
     }
 
     /// Artifacts of one type, in the order of the side's files.
-    pub fn all<T: Any>(&self) -> &[T] {
+    pub fn artifacts<T: Any>(&self) -> &[T] {
         self.artifacts.all()
     }
 
@@ -319,7 +321,7 @@ impl Inventory {
     }
 
     /// Marks empty and truncated files as damaged where the other side has an artifact at the same path.
-    pub fn expect_like(&mut self, other: &Self) {
+    pub fn mark_cut_twins_damaged(&mut self, other: &Self) {
         let by_path: HashMap<&str, &Seen> = other.seen.iter().map(|seen| (seen.path.as_str(), seen)).collect();
         for seen in &mut self.seen {
             let Outcome::Ignored(reason) = &seen.outcome else { continue };
@@ -339,7 +341,7 @@ impl Inventory {
     }
 
     /// Number of files of the side.
-    pub fn files(&self) -> usize {
+    pub fn file_count(&self) -> usize {
         self.files.list().len()
     }
 
@@ -358,7 +360,7 @@ impl Inventory {
     }
 
     /// Whether anything belongs to `check`, readable or not.
-    pub fn has(&self, check: CheckId) -> bool {
+    pub fn has_files_of(&self, check: CheckId) -> bool {
         self.seen.iter().any(|seen| seen.check == Some(check))
     }
 
@@ -376,12 +378,12 @@ impl Inventory {
 
     /// Digest of what was judged. It is cheap once the checks have read the files.
     pub fn digest(&self) -> String {
-        self.files.whole(self.extents())
+        self.files.overall_digest(self.extents())
     }
 
     /// Computes the digests that the checks may ask for; those of remote tensors follow when the tensors are read.
     pub(super) fn take_digests(&self) {
-        self.files.take_first(self.extents());
+        self.files.take_unread_digests(self.extents());
     }
 
     /// Extent of each file that its digest covers.
@@ -405,14 +407,14 @@ impl Inventory {
 
     /// Whether the file at `path` holds the same bytes on the `other` side; `None` where the digests taken do not decide it.
     pub(super) fn has_same_content(&self, other: &Self, path: &str) -> Option<bool> {
-        let [left, right] = [self, other].map(|side| side.files.known(path));
+        let [left, right] = [self, other].map(|side| side.files.known_digest(path));
         let (left, right) = (left?, right?);
         let is_whole = left.extent == Extent::Content && right.extent == Extent::Content;
         (is_whole || left.digest != right.digest).then_some(left.digest == right.digest)
     }
 
     /// The table of what was found.
-    pub fn rows(&self, side: Side) -> Vec<ArtifactRow> {
+    pub fn artifact_rows(&self, side: Side) -> Vec<ArtifactRow> {
         let row = |seen: &Seen| {
             let (status, note) = match &seen.outcome {
                 Outcome::Read(note) => ("read", note.clone()),

@@ -11,40 +11,40 @@ mod units;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
-use super::discover::{self, Extent, Recognised, Recogniser, Sample};
-use super::outcome::{CheckOutcome, damaged};
-use super::repeats::{Repeat, Repeats, band_file, other_run, too_few};
+use super::discover::{self, Extent, FileSample, RecognisedFile, Recogniser};
+use super::outcome::{CheckOutcome, damaged_finding};
+use super::repeats::{Repeat, RepeatOpener, not_a_repeat, read_band_file, too_few_repeats};
 use super::request::Request;
 use super::sides::Sides;
 use super::surroundings::{Shared, Surroundings};
 use super::wiring::{GateCheck, Measuring};
 use crate::compare::measurements::Measurements;
 use crate::compare::run::Snapshot;
-use crate::diagnose::next_dump::Sizes;
-use crate::diagnose::{Before, Gradients};
+use crate::diagnose::next_dump::RecordedSizes;
+use crate::diagnose::{ParameterGradients, StepBefore};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::progress::Quiet;
 use crate::judge::culprit::first_of_dumps;
-use crate::judge::dump::flow::Context;
+use crate::judge::dump::flow::UnitContext;
 use crate::judge::dump::noise::UnitNoise;
 use crate::judge::dump::unit::{JudgedUnit, UnitInput, judge};
-use crate::judge::dump::update::Parameters;
+use crate::judge::dump::update::StepParameters;
 use crate::judge::dump::{lines, rules};
 use crate::judge::rule::{artifacts, policy as policy_rules};
-use crate::judge::run::watch::Both;
+use crate::judge::run::watch::PairWatch;
 use crate::msprobe::dump::Matching;
 use crate::pair::dump::Renaming;
-use crate::pair::layout::Signs;
-use crate::pair::unit::{Missing, UnitPair};
+use crate::pair::layout::LayoutSigns;
+use crate::pair::unit::{UnitPair, UnpairedFolder};
 use crate::policy::Policy;
 use crate::read::dump::{self, DumpFolder};
-use crate::report::sink::Dropped;
+use crate::report::sink::DiscardingSink;
 use crate::result::diagnosis::Diagnosis;
 use crate::result::finding::Finding;
 use crate::result::observation::Observation;
 use crate::result::unit::{Culprit, DumpUnit, ErrorLocation, Evidence, Place, Unit, unit_place};
 use crate::verdict::{CheckId, PerSide, Side};
-use noise::{Known, Noise, Recording};
+use noise::{DumpNoise, KnownNoise, NoiseRecording};
 use reference::Reference;
 use units::{AcrossRanks, Units};
 
@@ -52,33 +52,40 @@ use units::read_and_compare;
 
 /// The check of dumps.
 pub(super) const CHECK: GateCheck = GateCheck {
-    recogniser: Recogniser { check: ID, by: discover::Evidence::Place, extent: Extent::Content, look: recognise },
+    recogniser: Recogniser {
+        check: ID,
+        evidence: discover::RecognitionEvidence::Place,
+        extent: Extent::Content,
+        recognise: recognise,
+    },
     judge: of_sides,
-    health: Some(alone::check),
-    several: None,
+    judge_alone: Some(alone::check),
+    judge_samples: None,
     measure: Some(measure),
-    of_tree: None,
+    judge_tree: None,
 };
 
 const ID: CheckId = CheckId::Dump;
 
-fn recognise(sample: &Sample<'_>) -> Option<Recognised> {
+fn recognise(sample: &FileSample<'_>) -> Option<RecognisedFile> {
     match dump::recognise(sample.files, sample.path, sample.head) {
-        Some(folder) => Some(Recognised::read("dump", folder)),
-        None if dump::is_part(sample.files.as_ref(), sample.path) => Some(Recognised::part("dump", "part of a dump")),
-        None => super::members::of_tool(sample),
+        Some(folder) => Some(RecognisedFile::read("dump", folder)),
+        None if dump::is_part_of_dump(sample.files.as_ref(), sample.path) => {
+            Some(RecognisedFile::part("dump", "part of a dump"))
+        }
+        None => super::members::recognise_tool_part(sample),
     }
 }
 
 /// Measures every unit. A unit that cannot be read is skipped here, and reported when the parts are judged.
 fn measure(measuring: &Measuring<'_>) -> Result<()> {
     let Measuring { baseline, candidate, request, measurements, progress } = *measuring;
-    let (pairs, _) = crate::pair::unit::units(baseline.all(), candidate.all());
-    let renaming = renaming::of(request);
+    let (pairs, _) = crate::pair::unit::pair_units(baseline.artifacts(), candidate.artifacts());
+    let renaming = renaming::renaming_of_request(request);
     progress.begin("measuring dumps", pairs.len() as u64);
     for pair in &pairs {
         if let Ok(unit) = read_and_compare(pair, &request.policy, &renaming, measurements) {
-            unit.table(&request.matching, measurements, &Dropped)?;
+            unit.table(&request.matching, measurements, &DiscardingSink)?;
         }
         progress.advance(1);
     }
@@ -86,48 +93,50 @@ fn measure(measuring: &Measuring<'_>) -> Result<()> {
 }
 
 fn of_sides(sides: &Sides, surroundings: &Surroundings<'_>, shared: &Shared<'_>) -> Result<CheckOutcome> {
-    let (baseline, candidate): (&[DumpFolder], &[DumpFolder]) = (sides.baseline.all(), sides.candidate.all());
+    let (baseline, candidate): (&[DumpFolder], &[DumpFolder]) =
+        (sides.baseline.artifacts(), sides.candidate.artifacts());
     let is_one_sided = baseline.is_empty() || candidate.is_empty();
     let known = if is_one_sided { None } else { known_noise(surroundings, shared)? };
-    let reference = sides.reference.as_ref().filter(|_| !is_one_sided).map(|inventory| inventory.all::<DumpFolder>());
-    let noise = Noise { known: known.as_ref(), recording: None };
-    check(baseline, candidate, shared, Others { noise, reference })
+    let reference =
+        sides.reference.as_ref().filter(|_| !is_one_sided).map(|inventory| inventory.artifacts::<DumpFolder>());
+    let noise = DumpNoise { known: known.as_ref(), recording: None };
+    check(baseline, candidate, shared, OtherRuns { noise, reference })
 }
 
 /// The noise that the policy names, from a recorded file or from repeats; else that of the baseline's manifest.
-fn known_noise(surroundings: &Surroundings<'_>, shared: &Shared<'_>) -> Result<Option<Known>> {
+fn known_noise(surroundings: &Surroundings<'_>, shared: &Shared<'_>) -> Result<Option<KnownNoise>> {
     let policy = &shared.request.policy;
-    let repeats = Repeats { fetcher: surroundings.fetcher, recognisers: shared.recognisers };
+    let repeats = RepeatOpener { fetcher: surroundings.fetcher, recognisers: shared.recognisers };
     let recorded = match policy.dump.noise.0.as_slice() {
         [] => {
             let recorded = surroundings.manifest.and_then(|manifest| manifest.noise.as_ref());
-            return Ok(recorded.filter(|band| !band.dumps.is_empty()).map(|band| Known::new(&band.dumps)));
+            return Ok(recorded.filter(|band| !band.dumps.is_empty()).map(|band| KnownNoise::new(&band.dumps)));
         }
-        [named] => band_file(named.held()?, repeats.fetcher)?.map(|band| band.dumps),
+        [named] => read_band_file(named.trusted()?, repeats.fetcher)?.map(|band| band.dumps),
         _ => None,
     };
     let units = match recorded {
         Some(units) => units,
         None => {
-            let (mut found, locations) = repeats.open(&policy.dump.noise.held()?, None)?;
+            let (mut found, locations) = repeats.open(&policy.dump.noise.trusted()?, None)?;
             found.retain(|repeat| !repeat.dumps.is_empty());
             if found.len() == 1 {
-                return Err(too_few(&locations, "1 with dumps"));
+                return Err(too_few_repeats(&locations, "1 with dumps"));
             }
-            record_of(&found)?
+            noise_of_repeats(&found)?
         }
     };
-    Ok(Some(Known::new(&units)))
+    Ok(Some(KnownNoise::new(&units)))
 }
 
 /// Noise of the dumps of `runs`, from every pair of them.
 ///
 /// # Errors
 /// `Usage` where two are not repeats of one case.
-pub fn record_of(runs: &[Repeat]) -> Result<Vec<UnitNoise>> {
+pub fn noise_of_repeats(runs: &[Repeat]) -> Result<Vec<UnitNoise>> {
     const HELP: &str = "recorded noise of runs that differ hides every difference as large: give runs of the same model, \
                         weights, data, seed and settings";
-    let recording = Recording::new(runs.len().try_into().unwrap_or(u32::MAX));
+    let recording = NoiseRecording::new(runs.len().try_into().unwrap_or(u32::MAX));
     let (baseline, candidate) = Default::default();
     let (policy, matching) = (Policy::default(), Matching::default());
     let request = Request { baseline, candidate, several: Default::default(), checks: vec![ID], policy, matching };
@@ -136,27 +145,27 @@ pub fn record_of(runs: &[Repeat]) -> Result<Vec<UnitNoise>> {
         request: &request,
         measurements: &measurements,
         recognisers: &[],
-        sink: &Dropped,
+        sink: &DiscardingSink,
         progress: &Quiet,
         room: 0,
     };
     for (index, first) in runs.iter().enumerate() {
         for second in runs.iter().skip(index + 1) {
-            let other = |why: &str| other_run([&first.name, &second.name], why, HELP);
+            let other = |why: &str| not_a_repeat([&first.name, &second.name], why, HELP);
             let places = |run: &Repeat| run.dumps.iter().map(|dump| (dump.step, dump.rank)).collect::<BTreeSet<_>>();
             if places(first) != places(second) {
                 return Err(other("it holds other steps or ranks"));
             }
-            let noise = Noise { known: None, recording: Some(&recording) };
-            let outcome = check(&first.dumps, &second.dumps, &shared, Others { noise, reference: None })?;
-            if let Some(why) =
-                noise::difference(outcome.observations.iter().map(|one| &one.finding)).or_else(|| recording.too_far())
+            let noise = DumpNoise { known: None, recording: Some(&recording) };
+            let outcome = check(&first.dumps, &second.dumps, &shared, OtherRuns { noise, reference: None })?;
+            if let Some(why) = noise::reason_not_repeats(outcome.observations.iter().map(|one| &one.finding))
+                .or_else(|| recording.too_far())
             {
                 return Err(other(&why));
             }
         }
     }
-    Ok(recording.units())
+    Ok(recording.into_units())
 }
 
 /// Judges the dumps of both sides, step by step: a later step inherits from an earlier one, and within a step a
@@ -168,13 +177,13 @@ pub fn check(
     baseline: &[DumpFolder],
     candidate: &[DumpFolder],
     shared: &Shared<'_>,
-    Others { noise, reference }: Others<'_>,
+    OtherRuns { noise, reference }: OtherRuns<'_>,
 ) -> Result<CheckOutcome> {
     let policy = &shared.request.policy;
     let mut outcome = CheckOutcome::new(ID);
     let arranged = layouts::arrange(baseline, candidate, policy);
     outcome.layout = arranged.layouts;
-    outcome.say(arranged.findings);
+    outcome.add_findings(arranged.findings);
     if arranged.is_refused {
         return Ok(outcome);
     }
@@ -182,20 +191,20 @@ pub fn check(
         Some(whole) => (whole.baseline.as_slice(), whole.candidate.as_slice()),
         None => (baseline, candidate),
     };
-    let (pairs, missing) = crate::pair::unit::units(baseline, candidate);
+    let (pairs, missing) = crate::pair::unit::pair_units(baseline, candidate);
     let mut steps: BTreeMap<u64, Vec<UnitPair<'_>>> = BTreeMap::new();
     for pair in pairs {
         steps.entry(pair.candidate.step).or_default().push(pair);
     }
     let mut earlier: HashMap<Option<u64>, Earlier> = HashMap::new();
     let mut limits_used = vec![false; policy.dump.limits.len()];
-    let renaming = renaming::of(shared.request);
+    let renaming = renaming::renaming_of_request(shared.request);
     let reference = reference.map(|folders| Reference::new(folders, baseline, policy, shared.measurements, &renaming));
     let units = steps.values().map(Vec::len).sum::<usize>();
     // A single step and rank shows nothing about copies between ranks or about changes between steps.
-    let watch = (units > 1 && arranged.whole.is_none()).then(|| Both::new(&policy.health.replicas));
+    let watch = (units > 1 && arranged.whole.is_none()).then(|| PairWatch::new(&policy.health.replicas));
     let mut aids = Aids { noise, reference, without_noise: Vec::new(), watch, signs: None };
-    aids.signs = (outcome.layout.is_none() && units > 1).then(|| PerSide::of(|_| Signs::new()));
+    aids.signs = (outcome.layout.is_none() && units > 1).then(|| PerSide::of(|_| LayoutSigns::new()));
     shared.progress.begin("comparing dumps", units as u64);
     let mut steps = steps.into_values().peekable();
     while let Some(pairs) = steps.next() {
@@ -209,33 +218,33 @@ pub fn check(
         findings.extend(unused_limits(policy, &limits_used));
     }
     tell_prefixes_once(&mut outcome.observations);
-    findings.extend(noise::missing(&aids.without_noise));
+    findings.extend(noise::missing_noise_finding(&aids.without_noise));
     findings.extend(aids.reference.and_then(|reference| reference.finding()));
-    findings.extend(aids.watch.into_iter().flat_map(Both::finish));
+    findings.extend(aids.watch.into_iter().flat_map(PairWatch::finish));
     outcome.layout = outcome.layout.or_else(|| layouts::alike(aids.signs.as_ref()?));
-    outcome.say(findings);
+    outcome.add_findings(findings);
     Ok(outcome)
 }
 
 /// Runs beside the two that are compared.
 #[derive(Clone, Copy, Default)]
-pub struct Others<'a> {
+pub struct OtherRuns<'a> {
     /// Repeats of the baseline.
-    pub noise: Noise<'a>,
+    pub noise: DumpNoise<'a>,
     /// Dumps of a third run of the same model, which both sides are measured against.
     pub reference: Option<&'a [DumpFolder]>,
 }
 
 /// Other runs while units are judged, and the gaps found in them.
 struct Aids<'a> {
-    noise: Noise<'a>,
+    noise: DumpNoise<'a>,
     reference: Option<Reference<'a>>,
     /// Records of the baseline's dumps without recorded noise.
     without_noise: Vec<String>,
     /// Watch over each of the two runs by itself.
-    watch: Option<Both>,
+    watch: Option<PairWatch>,
     /// Signs of both sides' layouts in the first step; `None` where ranks are put together, or there is one unit only.
-    signs: Option<PerSide<Signs>>,
+    signs: Option<PerSide<LayoutSigns>>,
 }
 
 /// State of a rank after a step, which its later steps inherit.
@@ -243,16 +252,16 @@ struct Aids<'a> {
 struct Earlier {
     largest_error: f64,
     gradients: f64,
-    parameters: Arc<Parameters>,
-    recorded: Option<(u64, Gradients)>,
+    parameters: Arc<StepParameters>,
+    recorded: Option<(u64, ParameterGradients)>,
     culprit: Option<Place>,
 }
 
 impl Earlier {
     /// The step before, as the search for causes takes it; `None` where nothing was recorded of it.
-    fn before(&self) -> Option<Before<'_>> {
+    fn before(&self) -> Option<StepBefore<'_>> {
         let (step, gradients) = self.recorded.as_ref()?;
-        Some(Before { step: *step, parameters: &self.parameters, gradients })
+        Some(StepBefore { step: *step, parameters: &self.parameters, gradients })
     }
 }
 
@@ -262,7 +271,7 @@ struct Judged<'a> {
     pair: &'a UnitPair<'a>,
     unit: JudgedUnit,
     /// Gradients for judging the next step; `None` in the last one.
-    gradients: Option<Gradients>,
+    gradients: Option<ParameterGradients>,
 }
 
 /// Judges the units of a step one after the other; returns which limits each one used. Gradients are kept for a later step
@@ -281,7 +290,7 @@ fn step(
     let mut units = Units::new(policy, renaming, measurements, shared.room);
     let AcrossRanks { collectives, messages, parted } =
         units.across_ranks(pairs, shared.progress, |pair, errors| unreadable(pair, errors, outcome));
-    let mut context = Context { collectives, parted, is_last_step: is_last, ..Context::default() };
+    let mut context = UnitContext { collectives, parted, is_last_step: is_last, ..UnitContext::default() };
     let is_first = earlier.values().all(|earlier| earlier.culprit.is_none());
     let mut judged = Vec::new();
     let mut diagnoses = BTreeMap::new();
@@ -301,14 +310,14 @@ fn step(
         if aids.watch.is_some() {
             let rank = pair.candidate.rank.unwrap_or_default();
             let dumps = [unit.baseline(), unit.candidate()];
-            snapshots.iter_mut().zip(dumps).for_each(|(side, dump)| drop(side.insert(rank, Snapshot::of(dump))));
+            snapshots.iter_mut().zip(dumps).for_each(|(side, dump)| drop(side.insert(rank, Snapshot::from_dump(dump))));
         }
         context.received = messages.received(&unit.input());
         if let Some(before) = earlier.get(&pair.candidate.rank) {
-            (context.earlier_steps, context.earlier_gradients) = (before.largest_error, before.gradients);
+            (context.earlier_error, context.earlier_gradient_error) = (before.largest_error, before.gradients);
             context.parameters = Arc::clone(&before.parameters);
         } else {
-            (context.earlier_steps, context.earlier_gradients) = (0.0, 0.0);
+            (context.earlier_error, context.earlier_gradient_error) = (0.0, 0.0);
             context.parameters = Arc::default();
         }
         if let Some(known) = aids.noise.known {
@@ -330,11 +339,11 @@ fn step(
         if is_first && judgement.unit.culprit.is_none() {
             diagnoses.insert(place, unit.diagnose(&judgement, &[], None));
         }
-        let gradients = (!is_last).then(|| Gradients::of(&unit.input()));
+        let gradients = (!is_last).then(|| ParameterGradients::from_unit(&unit.input()));
         judged.push(Judged { place, pair, unit: judgement, gradients });
     }
     if let (Some(watch), Some(pair)) = (&mut aids.watch, pairs.first()) {
-        watch.take(pair.candidate.step, snapshots);
+        watch.add_step(pair.candidate.step, snapshots);
     }
     if is_first {
         let has_culprit = judged.iter().any(|judged| judged.unit.unit.culprit.is_some());
@@ -383,13 +392,18 @@ fn fall_back(pair: &UnitPair<'_>, evidence: &mut Evidence) {
 }
 
 /// Judges a unit and writes its lines to the sink, so that nothing that grows with the unit stays in memory.
-fn judge_unit(input: &UnitInput<'_>, context: &Context, shared: &Shared<'_>, noise: Noise<'_>) -> Result<JudgedUnit> {
+fn judge_unit(
+    input: &UnitInput<'_>,
+    context: &UnitContext,
+    shared: &Shared<'_>,
+    noise: DumpNoise<'_>,
+) -> Result<JudgedUnit> {
     let mut judged = judge(input, context, &shared.request.policy);
     let flows = std::mem::take(&mut judged.flows);
     if let Some(recording) = noise.recording {
-        recording.take(input, &flows);
+        recording.record_unit(input, &flows);
     }
-    shared.sink.lines(flows.len(), &|order| lines::of_operation(input, &flows, order))?;
+    shared.sink.lines(flows.len(), &|order| lines::operation_lines(input, &flows, order))?;
     Ok(judged)
 }
 
@@ -400,8 +414,8 @@ fn diagnose_first<'a>(
     units: &mut Units<'a>,
     earlier: &HashMap<Option<u64>, Earlier>,
     diagnoses: &mut BTreeMap<usize, Vec<Diagnosis>>,
-) -> (Sizes, Option<(usize, ErrorLocation)>) {
-    let nothing = || (Sizes::default(), None);
+) -> (RecordedSizes, Option<(usize, ErrorLocation)>) {
+    let nothing = || (RecordedSizes::default(), None);
     let Some(culprit) = first_of_dumps(judged.iter().map(|judged| &judged.unit.unit)) else { return nothing() };
     let guilty = judged.iter().find(|judged| judged.unit.unit.culprit.as_ref() == Some(culprit));
     let Some(Judged { place, pair, unit, .. }) = guilty else { return nothing() };
@@ -413,7 +427,7 @@ fn diagnose_first<'a>(
     diagnoses.values_mut().flatten().for_each(Diagnosis::doubt);
     diagnoses.insert(*place, compared.diagnose(unit, &peers, before));
     let location = compared.location(unit).map(|location| (*place, location));
-    (Sizes::of(culprit, diagnoses.values().flatten(), compared.candidate()), location)
+    (RecordedSizes::of(culprit, diagnoses.values().flatten(), compared.candidate()), location)
 }
 
 /// Keeps the first of several findings about one prefix: steps and ranks have the same names.
@@ -429,7 +443,7 @@ fn tell_prefixes_once(observations: &mut Vec<Observation>) {
 fn refuse_uncounted(judged: &JudgedUnit, policy: &Policy) -> Result<()> {
     let Some(uncounted) = judged.uncounted.as_ref().filter(|_| judged.unit.data != "tensor") else { return Ok(()) };
     let limit = policy.dump.limits.get(uncounted.rule);
-    let key = limit.and_then(|limit| limit.of_elements().next()).unwrap_or_default();
+    let key = limit.and_then(|limit| limit.element_keys().next()).unwrap_or_default();
     let message = format!(
         "`{key}` needs the elements of `{}`, and the dump of {} holds {} only",
         uncounted.first,
@@ -443,14 +457,14 @@ fn refuse_uncounted(judged: &JudgedUnit, policy: &Policy) -> Result<()> {
 /// Findings about limits of the policy that fitted no operation, and so protect nothing.
 fn unused_limits(policy: &Policy, used: &[bool]) -> Vec<Finding> {
     let unused = policy.dump.limits.iter().zip(used).filter(|(_, used)| !**used);
-    unused.map(|(rule, _)| Finding::new(&policy_rules::SELECTOR_UNUSED, rule.name())).collect()
+    unused.map(|(rule, _)| Finding::new(&policy_rules::SELECTOR_UNUSED, rule.selector())).collect()
 }
 
 /// Adds a unit whose records cannot be read, as incomplete.
 fn unreadable(pair: &UnitPair<'_>, errors: &[(Side, Error)], outcome: &mut CheckOutcome) {
     let mut unit = DumpUnit::unread(pair.candidate.step, pair.candidate.rank);
     unit.tool = pair.candidate.tool().map(str::to_owned);
-    outcome.add_unit(Unit::Dump(Box::new(unit)), errors.iter().map(|(side, error)| damaged(ID, *side, error)));
+    outcome.add_unit(Unit::Dump(Box::new(unit)), errors.iter().map(|(side, error)| damaged_finding(ID, *side, error)));
 }
 
 /// Notes in every unit without a culprit of its own where its error came from, and keeps what later steps inherit.
@@ -463,23 +477,23 @@ fn inherit(judged: &mut [JudgedUnit], earlier: &mut HashMap<Option<u64>, Earlier
             unit.unit.inherited_from = before.culprit.clone().or_else(|| first.clone());
         }
         before.largest_error = before.largest_error.max(unit.largest_error);
-        before.gradients = before.gradients.max(unit.gradients);
+        before.gradients = before.gradients.max(unit.gradient_error);
         before.parameters = Arc::new(std::mem::take(&mut unit.parameters));
         let origin = unit.unit.culprit.as_ref().map(place).or_else(|| unit.unit.inherited_from.clone());
         before.culprit = before.culprit.take().or(origin);
     }
 }
 
-fn missing_finding(missing: &Missing<'_>) -> Finding {
+fn missing_finding(missing: &UnpairedFolder<'_>) -> Finding {
     let (rule, folder, side) = match missing {
-        Missing::Step { folder, side } => (&rules::STEP_MISSING, *folder, *side),
-        Missing::Rank { folder, side } => (&rules::RANK_MISSING, *folder, *side),
-        Missing::Ambiguous { folder, side } => (&artifacts::AMBIGUOUS, *folder, *side),
+        UnpairedFolder::Step { folder, side } => (&rules::STEP_MISSING, *folder, *side),
+        UnpairedFolder::Rank { folder, side } => (&rules::RANK_MISSING, *folder, *side),
+        UnpairedFolder::Ambiguous { folder, side } => (&artifacts::AMBIGUOUS, *folder, *side),
     };
     let finding =
         Finding::new(rule, &folder.records).of_check(ID).with("side", side.as_str()).with("step", folder.step);
     let finding = finding.with("rank", folder.rank.map_or_else(String::new, |rank| rank.to_string()));
-    if let Missing::Ambiguous { .. } = missing {
+    if let UnpairedFolder::Ambiguous { .. } = missing {
         return finding.with("kind", "dump").with("count", 2_usize).with("paths", vec![folder.records.clone()]);
     }
     finding

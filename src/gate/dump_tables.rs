@@ -7,8 +7,8 @@ use rayon::prelude::*;
 use crate::compare::dump::UnitComparison;
 use crate::compare::measurements::{Measurements, PairName};
 use crate::compare::tensor::PairStats;
-use crate::msprobe::dump::{self, Matching, Measured, Pair, Place};
-use crate::msprobe::table::Rows;
+use crate::msprobe::dump::{self, DumpPair, Matching, MeasuredPair, ValuePlace};
+use crate::msprobe::table::MsprobeRows;
 use crate::pair::unit::UnitPair;
 use crate::read::dump::{Dump, DumpFolder, DumpFormat};
 
@@ -31,17 +31,18 @@ pub struct Dumps<'a> {
 pub fn table<'a>(
     dumps: &Dumps<'a>,
     matching: &'a Matching,
-    known: &'a HashMap<(Place, Place), &PairStats>,
+    known: &'a HashMap<(ValuePlace, ValuePlace), &PairStats>,
     measurements: &Measurements,
-) -> Option<Rows<'a>> {
+) -> Option<MsprobeRows<'a>> {
     let candidate = dumps.folders.candidate;
-    let pair = Pair { candidate: dumps.candidate, baseline: dumps.baseline, format: candidate.format, matching };
+    let pair = DumpPair { candidate: dumps.candidate, baseline: dumps.baseline, format: candidate.format, matching };
     let pairs = dump::pairs(&pair);
     if (measurements.sample().is_some() || measurements.by_checksum()) && !pairs.is_empty() {
         return None;
     }
-    let known = move |places: &(Place, Place)| known.get(places).and_then(|stats| Measured::of_stats(stats));
-    let measured: HashMap<(Place, Place), Measured> = pairs
+    let known =
+        move |places: &(ValuePlace, ValuePlace)| known.get(places).and_then(|stats| MeasuredPair::from_stats(stats));
+    let measured: HashMap<(ValuePlace, ValuePlace), MeasuredPair> = pairs
         .into_par_iter()
         .with_max_len(1)
         .filter(|places| known(places).is_none())
@@ -49,15 +50,15 @@ pub fn table<'a>(
         .collect();
     let lookup = move |candidate, baseline| {
         let places = (candidate, baseline);
-        known(&places).or_else(|| measured.get(&places).cloned()).unwrap_or(Measured::Unreadable)
+        known(&places).or_else(|| measured.get(&places).cloned()).unwrap_or(MeasuredPair::Unreadable)
     };
     dump::table(&pair, lookup, name(candidate))
 }
 
 /// Measurements that the comparison for the verdict took of pairs of tensors of one shape, by their places, candidate
 /// first. Pairs whose data was not read are absent.
-pub fn measured(comparison: &UnitComparison) -> HashMap<(Place, Place), &PairStats> {
-    let place = |operation: Option<usize>, leaf: Option<usize>| Some(Place::new(operation?, leaf?));
+pub fn measured_pairs(comparison: &UnitComparison) -> HashMap<(ValuePlace, ValuePlace), &PairStats> {
+    let place = |operation: Option<usize>, leaf: Option<usize>| Some(ValuePlace::new(operation?, leaf?));
     let operations = comparison.operations.iter().flat_map(|operation| {
         operation.leaves.iter().filter_map(move |leaf| {
             let candidate = place(operation.pair.candidate(), leaf.pair.candidate())?;
@@ -68,23 +69,31 @@ pub fn measured(comparison: &UnitComparison) -> HashMap<(Place, Place), &PairSta
     operations.collect()
 }
 
-fn measure(dumps: &Dumps<'_>, candidate: Place, baseline: Place, measurements: &Measurements) -> Measured {
+fn measure(
+    dumps: &Dumps<'_>,
+    candidate: ValuePlace,
+    baseline: ValuePlace,
+    measurements: &Measurements,
+) -> MeasuredPair {
     let files = (file(dumps.baseline, baseline), file(dumps.candidate, candidate));
-    let (Some(left), Some(right)) = files else { return Measured::Unreadable };
+    let (Some(left), Some(right)) = files else { return MeasuredPair::Unreadable };
     let UnitPair { baseline: left_folder, candidate: right_folder } = dumps.folders;
     let paths = (left_folder.data_path(&left), right_folder.data_path(&right));
     let op = dumps.candidate.operations.get(candidate.operation()).map(|operation| operation.name);
     let pair = PairName { question: "cells", op, baseline: &paths.0, candidate: &paths.1, member: "", offset: 0 };
-    let open = |folder: &DumpFolder, name: &str| folder.tensor_of(name, folder.open_tensor(name).ok()?).ok();
-    let measured = measurements.ask_again(&pair, || match (open(right_folder, &right), open(left_folder, &left)) {
-        (Some(candidate), Some(baseline)) => Measured::of(&candidate, &baseline).unwrap_or(Measured::Unreadable),
-        _ => Measured::Unreadable,
-    });
-    measured.unwrap_or(Measured::Unreadable)
+    let open = |folder: &DumpFolder, name: &str| folder.tensor_in_file(name, folder.open_tensor(name).ok()?).ok();
+    let measured =
+        measurements.get_or_measure_uncounted(&pair, || match (open(right_folder, &right), open(left_folder, &left)) {
+            (Some(candidate), Some(baseline)) => {
+                MeasuredPair::from_tensors(&candidate, &baseline).unwrap_or(MeasuredPair::Unreadable)
+            }
+            _ => MeasuredPair::Unreadable,
+        });
+    measured.unwrap_or(MeasuredPair::Unreadable)
 }
 
-fn file(dump: &Dump, place: Place) -> Option<String> {
-    place.of(dump)?.data_name()
+fn file(dump: &Dump, place: ValuePlace) -> Option<String> {
+    place.value_in(dump)?.data_name()
 }
 
 /// `compare_result_step0_rank1`, `debug_compare_result_step0`, `compare_result_graph_step0_rank1`.

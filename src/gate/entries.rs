@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::error::Result;
-use crate::fetch::{FileEntry, Files, RoomAhead, Source};
+use crate::fetch::{FileEntry, Files, ReadAheadRoom, Source};
 
 /// The entries of a folder by name, each as files of its own.
 pub(super) fn entries(files: &Arc<dyn Files>) -> Vec<(String, Arc<dyn Files>)> {
@@ -43,7 +43,7 @@ impl Files for Entry {
         self.files.open(&format!("{}{path}", self.prefix))
     }
 
-    fn room_ahead(&self) -> RoomAhead {
-        self.files.room_ahead()
+    fn read_ahead_room(&self) -> ReadAheadRoom {
+        self.files.read_ahead_room()
     }
 }

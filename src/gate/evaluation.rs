@@ -8,36 +8,41 @@ mod samples;
 
 use std::collections::{BTreeSet, HashSet};
 
-use super::discover::{Evidence, Extent, Inventory, Recogniser};
+use super::discover::{Extent, Inventory, Recogniser, RecognitionEvidence};
 use super::outcome::CheckOutcome;
 use super::wiring::GateCheck;
 use crate::fetch::progress::Progress;
 use crate::judge::evaluation::generations::JudgedGenerations;
-use crate::judge::evaluation::run::Judged;
+use crate::judge::evaluation::run::JudgedEvaluation;
 use crate::judge::evaluation::{generations, rules, run};
 use crate::judge::rule::artifacts::NOTHING_RECOGNISED;
 use crate::judge::rule::policy::SELECTOR_UNUSED;
 use crate::pair::evaluation::{self as pair, TextPair};
 use crate::policy::Policy;
-use crate::read::account::Account;
-use crate::read::evaluation::{self as read, KeptOpen, Run, TextPlace};
+use crate::read::account::UnreadNumbers;
+use crate::read::evaluation::{self as read, EvaluationRun, OpenFiles, TextPlace};
 use crate::read::metric;
 use crate::result::finding::{Fact, Finding};
 use crate::result::observation::Observation;
 use crate::result::unit::Unit;
 use crate::verdict::{CheckId, Side};
-use found::{Found, found};
-use required::required;
+use found::{SideEvaluations, read_evaluations};
+use required::required_task_findings;
 
 /// The check of evaluations.
 pub(super) const CHECK: GateCheck = GateCheck {
     // A file of samples may be empty; its name and place still say what it would be.
-    recogniser: Recogniser { check: ID, by: Evidence::Place, extent: Extent::Content, look: found::recognise },
+    recogniser: Recogniser {
+        check: ID,
+        evidence: RecognitionEvidence::Place,
+        extent: Extent::Content,
+        recognise: found::recognise,
+    },
     judge: |sides, _, shared| Ok(check(&sides.baseline, &sides.candidate, &shared.request.policy, shared.progress)),
-    health: Some(alone::check),
-    several: Some(samples::check),
+    judge_alone: Some(alone::check),
+    judge_samples: Some(samples::check),
     measure: None,
-    of_tree: None,
+    judge_tree: None,
 };
 
 const ID: CheckId = CheckId::Evaluation;
@@ -50,35 +55,35 @@ pub(super) fn check(
     progress: &dyn Progress,
 ) -> CheckOutcome {
     let mut outcome = CheckOutcome::new(ID);
-    let has = (baseline.has(ID), candidate.has(ID));
+    let has = (baseline.has_files_of(ID), candidate.has_files_of(ID));
     if has == (false, false) {
         return outcome;
     }
     progress.begin("comparing evaluations", 0);
-    let (baseline_found, candidate_found) = rayon::join(|| found(baseline), || found(candidate));
+    let (baseline_found, candidate_found) = rayon::join(|| read_evaluations(baseline), || read_evaluations(candidate));
     // A side without any evaluation is reported elsewhere, as a check with artifacts on one side only.
     if has == (true, true) {
         let (baseline_files, candidate_files) =
-            (KeptOpen::new(baseline.all_files()), KeptOpen::new(candidate.all_files()));
+            (OpenFiles::new(baseline.all_files()), OpenFiles::new(candidate.all_files()));
         let texts = |baseline_place: &TextPlace, candidate_place: &TextPlace| {
-            let baseline = read::texts(&baseline_files, baseline_place).ok()?;
-            Some(TextPair { baseline, candidate: read::texts(&candidate_files, candidate_place).ok()? })
+            let baseline = read::sample_texts(&baseline_files, baseline_place).ok()?;
+            Some(TextPair { baseline, candidate: read::sample_texts(&candidate_files, candidate_place).ok()? })
         };
         judge_runs(&mut outcome, &baseline_found, &candidate_found, policy, &texts);
         judge_generations(&mut outcome, &baseline_found, &candidate_found, policy);
         rollouts::judge(&mut outcome, &baseline_found.rollouts, &candidate_found.rollouts, policy);
         let broken = broken(&outcome);
         outcome.judge_unread(accounts(&baseline_found), accounts(&candidate_found), &broken);
-        let missing = required(&outcome, policy);
-        outcome.say(missing);
+        let missing = required_task_findings(&outcome, policy);
+        outcome.add_findings(missing);
         for (side, inventory, of_side) in
             [(Side::Baseline, baseline, &baseline_found), (Side::Candidate, candidate, &candidate_found)]
         {
             // Parts of evaluations without one that could be judged.
             if of_side.runs.is_empty() && of_side.generations.is_empty() && of_side.rollouts.is_empty() {
                 let finding = Finding::new(&NOTHING_RECOGNISED, inventory.location()).of_check(ID);
-                let finding = finding.with("side", side.as_str()).with("files", inventory.files());
-                outcome.say([finding]);
+                let finding = finding.with("side", side.as_str()).with("files", inventory.file_count());
+                outcome.add_findings([finding]);
             }
         }
     }
@@ -87,16 +92,16 @@ pub(super) fn check(
 
 fn judge_runs<'a>(
     outcome: &mut CheckOutcome,
-    baseline: &'a Found,
-    candidate: &'a Found,
+    baseline: &'a SideEvaluations,
+    candidate: &'a SideEvaluations,
     policy: &Policy,
-    texts: &run::Texts<'_>,
+    texts: &run::TextReader<'_>,
 ) {
-    let (models, _) = pair::models(&baseline.runs, &candidate.runs);
-    let paired: HashSet<*const Run> =
+    let (models, _) = pair::pair_models(&baseline.runs, &candidate.runs);
+    let paired: HashSet<*const EvaluationRun> =
         models.iter().flat_map(|model| [model.baseline, model.candidate]).map(std::ptr::from_ref).collect();
     // Every run without a partner is reported, whatever the reason.
-    let of_side = |side: Side, runs: &'a [Run]| {
+    let of_side = |side: Side, runs: &'a [EvaluationRun]| {
         runs.iter()
             .filter(|run| !paired.contains(&std::ptr::from_ref(*run)))
             .map(move |run| (side, run))
@@ -107,12 +112,12 @@ fn judge_runs<'a>(
     let unused = unused(&judged, policy);
     add(outcome, judged);
     if !outcome.check.units.is_empty() {
-        outcome.say(unused);
+        outcome.add_findings(unused);
     }
 }
 
 /// Accounts of the runs of a side.
-fn accounts(side: &Found) -> impl Iterator<Item = &Account> {
+fn accounts(side: &SideEvaluations) -> impl Iterator<Item = &UnreadNumbers> {
     side.runs.iter().map(|run| &run.account).chain(rollouts::accounts(&side.rollouts))
 }
 
@@ -127,14 +132,14 @@ fn broken(outcome: &CheckOutcome) -> BTreeSet<String> {
 }
 
 /// Keys of margins that fitted no unit.
-fn unused(judged: &Judged, policy: &Policy) -> Vec<Finding> {
+fn unused(judged: &JudgedEvaluation, policy: &Policy) -> Vec<Finding> {
     let keys = policy.evaluation.margin.named.keys();
     keys.filter(|key| !judged.used.contains(*key)).map(|key| Finding::new(&SELECTOR_UNUSED, key)).collect()
 }
 
 /// Adds judged units to the outcome; a finding about a task is attached to each unit of the task.
-fn add(outcome: &mut CheckOutcome, judged: Judged) {
-    let Judged { units, tasks, rest, .. } = judged;
+fn add(outcome: &mut CheckOutcome, judged: JudgedEvaluation) {
+    let JudgedEvaluation { units, tasks, rest, .. } = judged;
     let first = outcome.check.units.len();
     let mut of_tasks: Vec<Vec<usize>> = vec![Vec::new(); tasks.len()];
     for (place, unit) in units.iter().enumerate() {
@@ -146,15 +151,20 @@ fn add(outcome: &mut CheckOutcome, judged: Judged) {
         let about = |finding| Observation { units: places.clone(), ..Observation::of_check(ID, finding) };
         outcome.observations.extend(findings.into_iter().map(about));
     }
-    for run::JudgedUnit { unit, findings, .. } in units {
+    for run::JudgedEvaluationUnit { unit, findings, .. } in units {
         outcome.add_unit(Unit::Evaluation(Box::new(unit)), findings);
     }
-    outcome.say(rest);
+    outcome.add_findings(rest);
 }
 
-fn judge_generations(outcome: &mut CheckOutcome, baseline: &Found, candidate: &Found, policy: &Policy) {
+fn judge_generations(
+    outcome: &mut CheckOutcome,
+    baseline: &SideEvaluations,
+    candidate: &SideEvaluations,
+    policy: &Policy,
+) {
     let is_judged = |task: &str| policy.evaluation.judges(task);
-    let (paired, names) = pair::generations(&baseline.generations, &candidate.generations);
+    let (paired, names) = pair::pair_generations(&baseline.generations, &candidate.generations);
     for paired in paired.iter().filter(|paired| is_judged(&paired.candidate.task)) {
         let JudgedGenerations { unit, findings } = generations::judge(paired, policy);
         outcome.add_unit(Unit::Generation(Box::new(unit)), findings);
@@ -162,6 +172,6 @@ fn judge_generations(outcome: &mut CheckOutcome, baseline: &Found, candidate: &F
     for (side, task) in names.iter().filter(|(_, task)| is_judged(task)) {
         let lacking = if *side == Side::Baseline { Side::Candidate } else { Side::Baseline };
         let finding = Finding::new(&rules::TASK_MISSING, task).with("side", lacking.as_str());
-        outcome.say([finding.with("task", task.as_str())]);
+        outcome.add_findings([finding.with("task", task.as_str())]);
     }
 }

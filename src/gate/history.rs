@@ -10,7 +10,9 @@ use crate::fetch::Digest;
 use crate::gate::baseline::facts;
 use crate::gate::baseline::manifest::Manifest;
 use crate::gate::discover::Inventory;
-use crate::history::record::{Baseline, Culprit, Facts, Found, LAYOUT, Measure, Record};
+use crate::history::record::{
+    EnvironmentFacts, FindingCount, LAYOUT, Record, RecordedBaseline, RecordedCulprit, RecordedMeasure,
+};
 use crate::history::trend::finding;
 use crate::judge::config::watched_names;
 use crate::judge::settle::settle;
@@ -18,7 +20,7 @@ use crate::policy::Policy;
 use crate::read::json::{Json, to_text};
 use crate::read::pack::Pack;
 use crate::redact::Redactor;
-use crate::report::Judged;
+use crate::report::JudgedRun;
 use crate::result::GateResult;
 use crate::result::history::Case;
 use crate::result::history::Suite;
@@ -52,20 +54,20 @@ pub struct Moment<'a> {
 }
 
 /// Facts about the candidate's surroundings from its config packs.
-pub fn facts(candidate: &Inventory, policy: &Policy) -> Facts {
-    let recorded = facts::of_inventory(candidate);
+pub fn facts(candidate: &Inventory, policy: &Policy) -> EnvironmentFacts {
+    let recorded = facts::recorded_facts(candidate);
     let mut environment = BTreeMap::new();
     for name in watched_names(&policy.config) {
-        let told = candidate.all::<Pack>().iter().find_map(|pack| pack.variable(name));
+        let told = candidate.artifacts::<Pack>().iter().find_map(|pack| pack.variable(name));
         environment.extend(told.map(|value| (name.to_owned(), value.to_owned())));
     }
-    Facts { versions: recorded.versions, environment, digests: digests(candidate, &recorded.inputs) }
+    EnvironmentFacts { versions: recorded.versions, environment, digests: digests(candidate, &recorded.inputs) }
 }
 
 /// Digests of all packages, settings and recorded inputs, independent of the order in the files.
 fn digests(candidate: &Inventory, inputs: &BTreeMap<String, String>) -> BTreeMap<String, String> {
     let redactor = Redactor::default();
-    let packs = || candidate.all::<Pack>().iter();
+    let packs = || candidate.artifacts::<Pack>().iter();
     let packages = packs().flat_map(|pack| pack.pip.iter().flatten().flatten().cloned());
     let setting = |(name, value): &(String, Json)| format!("{name}={}", to_text(&redactor.value(name, value)));
     let settings = packs().flat_map(|pack| pack.settings().map(setting).collect::<Vec<_>>());
@@ -80,13 +82,13 @@ fn digests(candidate: &Inventory, inputs: &BTreeMap<String, String>) -> BTreeMap
 }
 
 /// The record of a run.
-pub fn record(judged: &Judged, policy: &Policy, moment: &Moment<'_>) -> Record {
-    let Judged { result, facts, .. } = judged;
+pub fn record(judged: &JudgedRun, policy: &Policy, moment: &Moment<'_>) -> Record {
+    let JudgedRun { result, facts, .. } = judged;
     let clean = Clean(Redactor::default());
     let mut facts = clean.facts(facts);
     facts.versions.extend(moment.versions.iter().map(|(what, version)| (what.clone(), clean.text(version))));
     let source = result.source.as_ref();
-    let mut measures: Vec<Measure> = result.checks.iter().flat_map(|check| clean.measures(check)).collect();
+    let mut measures: Vec<RecordedMeasure> = result.checks.iter().flat_map(|check| clean.measures(check)).collect();
     measures.truncate(MOST_MEASURES);
     Record {
         schema_version: LAYOUT,
@@ -102,7 +104,7 @@ pub fn record(judged: &Judged, policy: &Policy, moment: &Moment<'_>) -> Record {
         candidate: clean.text(&result.candidate.label),
         facts,
         policy: policy.digest.clone(),
-        culprit: result.culprit.as_ref().map(|culprit| Culprit {
+        culprit: result.culprit.as_ref().map(|culprit| RecordedCulprit {
             step: culprit.step,
             rank: culprit.rank,
             op: clean.text(&culprit.op),
@@ -116,19 +118,19 @@ pub fn record(judged: &Judged, policy: &Policy, moment: &Moment<'_>) -> Record {
 }
 
 /// Adds the history's summary to the result; warnings of its trends count like any finding.
-pub fn remember(result: &mut GateResult, summary: Summary, policy: &Policy) {
-    let told = summary.trends.iter().flat_map(finding::of);
+pub fn add_history(result: &mut GateResult, summary: Summary, policy: &Policy) {
+    let told = summary.trends.iter().flat_map(finding::trend_findings);
     result.measured.extend(told.map(|finding| Observation::of_check(CheckId::History, finding)));
     result.history = Some(summary);
     settle(result, policy);
 }
 
 /// Findings by code.
-fn findings(result: &GateResult) -> BTreeMap<String, Found> {
-    let mut found: BTreeMap<String, Found> = BTreeMap::new();
+fn findings(result: &GateResult) -> BTreeMap<String, FindingCount> {
+    let mut found: BTreeMap<String, FindingCount> = BTreeMap::new();
     for finding in &result.findings {
         let (check, severity) = (finding.check, finding.severity);
-        let entry = found.entry(finding.code.clone()).or_insert(Found { check, severity, count: 0 });
+        let entry = found.entry(finding.code.clone()).or_insert(FindingCount { check, severity, count: 0 });
         entry.severity = entry.severity.max(severity);
         entry.count += 1;
     }
@@ -136,10 +138,10 @@ fn findings(result: &GateResult) -> BTreeMap<String, Found> {
 }
 
 /// A count as a measure of its unit.
-fn count(of_unit: &Measure, rule: &str, count: u64) -> Measure {
+fn count(of_unit: &RecordedMeasure, rule: &str, count: u64) -> RecordedMeasure {
     #[allow(clippy::cast_precision_loss, reason = "no run compares 2^53 values")]
     let value = Some(Number(count as f64));
-    Measure { rule: rule.to_owned(), value, ..of_unit.clone() }
+    RecordedMeasure { rule: rule.to_owned(), value, ..of_unit.clone() }
 }
 
 /// Texts for a record: without secrets, and short.
@@ -150,23 +152,23 @@ impl Clean {
         self.0.text(text).chars().take(MOST_CHARS).collect()
     }
 
-    fn facts(&self, facts: &Facts) -> Facts {
+    fn facts(&self, facts: &EnvironmentFacts) -> EnvironmentFacts {
         let clean = |map: &BTreeMap<String, String>| {
             let entry = |(name, value): (&String, &String)| {
                 (self.text(name), self.0.setting(name, value).chars().take(MOST_CHARS).collect())
             };
             map.iter().map(entry).collect()
         };
-        Facts {
+        EnvironmentFacts {
             versions: clean(&facts.versions),
             environment: clean(&facts.environment),
             digests: facts.digests.clone(),
         }
     }
 
-    fn baseline(&self, result: &GateResult, manifest: Option<&Manifest>) -> Baseline {
+    fn baseline(&self, result: &GateResult, manifest: Option<&Manifest>) -> RecordedBaseline {
         let digest = |manifest: &Manifest| manifest.text().map(|text| Digest::of(text.as_bytes()).to_string());
-        Baseline {
+        RecordedBaseline {
             label: result.baseline.as_ref().map_or_else(String::new, |run| self.text(&run.label)),
             digest: result.baseline.as_ref().map_or_else(String::new, |run| run.digest.clone()),
             name: manifest.map_or_else(String::new, |manifest| self.text(&manifest.name)),
@@ -174,7 +176,7 @@ impl Clean {
         }
     }
 
-    fn measures(&self, check: &Check) -> Vec<Measure> {
+    fn measures(&self, check: &Check) -> Vec<RecordedMeasure> {
         let of_item = |item: &ConfigItem| {
             count(&self.unmeasured(check.id, &item.name, item.verdict), "findings", item.findings as u64)
         };
@@ -183,8 +185,8 @@ impl Clean {
     }
 
     /// A measure of a unit, without rule and value.
-    fn unmeasured(&self, check: CheckId, unit: &str, verdict: Verdict) -> Measure {
-        Measure {
+    fn unmeasured(&self, check: CheckId, unit: &str, verdict: Verdict) -> RecordedMeasure {
+        RecordedMeasure {
             check,
             unit: self.text(unit),
             rule: String::new(),
@@ -196,9 +198,9 @@ impl Clean {
         }
     }
 
-    fn of_unit(&self, check: CheckId, unit: &Unit) -> Vec<Measure> {
+    fn of_unit(&self, check: CheckId, unit: &Unit) -> Vec<RecordedMeasure> {
         let of_unit = self.unmeasured(check, &unit.name(), unit.verdict());
-        let rules = unit.rules().iter().map(|outcome| Measure {
+        let rules = unit.rules().iter().map(|outcome| RecordedMeasure {
             rule: self.text(&outcome.rule),
             value: outcome.value,
             warn: outcome.warn,
@@ -208,7 +210,7 @@ impl Clean {
             ..of_unit.clone()
         });
         let counts = unit.counts().into_iter().map(|(rule, number)| count(&of_unit, rule, number));
-        let measured = unit.measured().into_iter().map(|measured| Measure {
+        let measured = unit.measured().into_iter().map(|measured| RecordedMeasure {
             rule: self.text(&measured.name),
             value: Some(measured.value),
             warn: measured.warn,

@@ -26,17 +26,17 @@ const MOST_BLOCKS: u64 = 256;
 const SYNCHRONISED: CheckId = CheckId::Checkpoint;
 
 /// Finding that both locations are the same.
-pub(super) fn same_location(sides: &Sides, policy: &Policy) -> Option<Finding> {
+pub(super) fn same_location_finding(sides: &Sides, policy: &Policy) -> Option<Finding> {
     let [baseline, candidate] = [&sides.baseline, &sides.candidate].map(|side| side.location());
-    if !is_same_location(baseline, candidate) || sides.baseline.files() == 0 {
+    if !is_same_location(baseline, candidate) || sides.baseline.file_count() == 0 {
         return None;
     }
     let advice = mistake::pair_inside(candidate).unwrap_or_else(|| Advice::new(["run", "GPU_FOLDER", "NPU_FOLDER"]));
-    Some(finding(candidate, "location", sides.baseline.files(), policy).with("line", format!("`{advice}`")))
+    Some(finding(candidate, "location", sides.baseline.file_count(), policy).with("line", format!("`{advice}`")))
 }
 
 /// Finding that all files of `check` hold the same bytes on both sides.
-pub(super) fn same_files(check: CheckId, sides: &Sides, policy: &Policy) -> Option<Finding> {
+pub(super) fn same_files_finding(check: CheckId, sides: &Sides, policy: &Policy) -> Option<Finding> {
     if is_same_location(sides.baseline.location(), sides.candidate.location()) {
         return None;
     }
@@ -45,7 +45,8 @@ pub(super) fn same_files(check: CheckId, sides: &Sides, policy: &Policy) -> Opti
         return None;
     }
     // Both ends of a correct synchronisation hold the same bytes.
-    let is_of_sync = [&sides.baseline, &sides.candidate].into_iter().any(|side| !side.all::<SyncFile>().is_empty());
+    let is_of_sync =
+        [&sides.baseline, &sides.candidate].into_iter().any(|side| !side.artifacts::<SyncFile>().is_empty());
     if is_of_sync && check == SYNCHRONISED {
         return None;
     }

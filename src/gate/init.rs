@@ -3,7 +3,7 @@
 use minijinja::{Environment, UndefinedBehavior, context};
 
 use super::discover::Inventory;
-use super::location::look;
+use super::location::inventory_of_location;
 use super::request::Request;
 use crate::documentation;
 use crate::error::{Error, ErrorKind, Result};
@@ -23,8 +23,12 @@ pub fn policy_text(
     policy: &Policy,
     (fetcher, language): (&Fetcher, Language),
 ) -> Result<String> {
-    let (left, right) = (look(baseline, Side::Baseline, fetcher)?, look(candidate, Side::Candidate, fetcher)?);
-    let on_both_sides = Request::ALL_CHECKS.iter().filter(|check| left.has(**check) && right.has(**check));
+    let (left, right) = (
+        inventory_of_location(baseline, Side::Baseline, fetcher)?,
+        inventory_of_location(candidate, Side::Candidate, fetcher)?,
+    );
+    let on_both_sides =
+        Request::ALL_CHECKS.iter().filter(|check| left.has_files_of(**check) && right.has_files_of(**check));
     let checks: Vec<&str> = on_both_sides.map(|check| check.as_str()).collect();
     let placeholder = |[english, chinese]: [&'static str; 2]| match language {
         Language::En => english,
@@ -38,8 +42,8 @@ pub fn policy_text(
         baseline => side(&left),
         candidate => side(&right),
         checks,
-        dumps => right.all::<DumpFolder>().iter().map(|dump| one_line(&dump.records)).collect::<Vec<_>>(),
-        curves => right.all::<CurveFile>().iter().map(|curve| one_line(&format!("{} ({})", curve.path, curve.format))).collect::<Vec<_>>(),
+        dumps => right.artifacts::<DumpFolder>().iter().map(|dump| one_line(&dump.records)).collect::<Vec<_>>(),
+        curves => right.artifacts::<CurveFile>().iter().map(|curve| one_line(&format!("{} ({})", curve.path, curve.format))).collect::<Vec<_>>(),
         reason,
         owner,
         expires => expiry(&today).unwrap_or(today),

@@ -12,7 +12,7 @@ mod operators;
 use super::outcome::CheckOutcome;
 use crate::dtype::Dtype;
 use crate::error::{Error, ErrorKind, Result};
-use crate::judge::dump::limits::{Band, band};
+use crate::judge::dump::limits::{ErrorBand, band_of_dtype};
 use crate::judge::partial_coverage::LIMIT_WIDE;
 use crate::judge::rule::policy::SELECTOR_UNUSED;
 use crate::policy::Policy;
@@ -51,7 +51,7 @@ struct Limit {
 fn limits(policy: &Policy) -> Vec<Limit> {
     let of_dumps = policy.dump.limits.iter().map(|rule| Limit {
         key: DUMP,
-        name: rule.name(),
+        name: rule.selector(),
         is_named: names_operations(rule),
         dtypes: dtypes(rule.dtype.map(|dtype| dtype.0)),
         given: [rule.noise, rule.wrong, rule.absolute],
@@ -60,7 +60,7 @@ fn limits(policy: &Policy) -> Vec<Limit> {
     });
     let of_checkpoints = policy.checkpoint.limits.iter().map(|rule| Limit {
         key: CHECKPOINT,
-        name: rule.name(),
+        name: rule.selector(),
         is_named: names_parameters(rule),
         dtypes: dtypes(rule.dtype.map(|dtype| dtype.0)),
         given: [rule.noise, rule.wrong, rule.absolute],
@@ -124,7 +124,7 @@ impl Limit {
         if absolute.is_some_and(|absolute| defect.size <= absolute.get()) {
             return Verdict::Pass;
         }
-        let by_scale = || verdict(defect.size, band(Some(dtype)), [noise, wrong]);
+        let by_scale = || verdict(defect.size, band_of_dtype(Some(dtype)), [noise, wrong]);
         let of_scale = if self.by_scale { by_scale() } else { Verdict::Pass };
         if misses(&self.elements, defect) { Verdict::Fail } else { of_scale }
     }
@@ -142,7 +142,7 @@ fn misses(limit: &LimitRule, defect: &KnownDefect) -> bool {
         || limit.max_relative.is_some_and(|most| defect.size > most.get())
 }
 
-fn verdict(size: f64, band: Band, [noise, wrong]: [Option<Tolerance>; 2]) -> Verdict {
+fn verdict(size: f64, band: ErrorBand, [noise, wrong]: [Option<Tolerance>; 2]) -> Verdict {
     let noise = noise.map_or(band.noise, Tolerance::get);
     let wrong = wrong.map_or(band.wrong, Tolerance::get).max(noise);
     if size <= noise {
@@ -203,7 +203,7 @@ pub(super) fn wide_limits(part: &CheckOutcome, policy: &Policy) -> Vec<Finding> 
 /// Verdict of the limits for all operations, or all parameters, on a defect; of the built-in ones where there are none.
 pub(super) fn by_global_limits(key: &str, defect: &KnownDefect, policy: &Policy) -> Verdict {
     let limits = limits(policy).into_iter().filter(|limit| limit.key == key && !limit.is_named);
-    let built_in = DTYPES.into_iter().map(|dtype| verdict(defect.size, band(Some(dtype)), [None; 2]));
+    let built_in = DTYPES.into_iter().map(|dtype| verdict(defect.size, band_of_dtype(Some(dtype)), [None; 2]));
     limits.map(|limit| limit.verdict(defect)).chain(built_in).min().unwrap_or(Verdict::Fail)
 }
 

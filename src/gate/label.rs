@@ -26,7 +26,7 @@ pub(super) fn labels(baseline: &Inventory, candidate: &Inventory, policy: &Polic
 
 /// The device of all packs of a side; `None` where they differ or show none.
 fn of_packs(side: &Inventory) -> Option<String> {
-    let packs = side.all::<Pack>();
+    let packs = side.artifacts::<Pack>();
     let device = device_of(packs.first()?)?;
     packs.iter().all(|pack| device_of(pack) == Some(device)).then(|| device.as_str().to_uppercase())
 }

@@ -14,9 +14,9 @@ use crate::verdict::Side;
 ///
 /// # Errors
 /// Errors of opening its location.
-pub fn look(location: &str, side: Side, fetcher: &Fetcher) -> Result<Inventory> {
+pub fn inventory_of_location(location: &str, side: Side, fetcher: &Fetcher) -> Result<Inventory> {
     let trust = if side == Side::Baseline { Trust::Baseline } else { Trust::Any };
-    side::look(fetcher.open(location, trust, &Quiet)?.files, fetcher, search(None), &Quiet)
+    side::inventory_of_side(fetcher.open(location, trust, &Quiet)?.files, fetcher, search(None), &Quiet)
 }
 
 /// Opens a location for other work than judging; a single archive is opened as the folder it holds.

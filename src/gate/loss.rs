@@ -3,9 +3,9 @@
 mod paired;
 mod samples;
 
-use super::discover::{self, Evidence, Extent, Inventory, Recognised, Recogniser, Sample};
-use super::outcome::{CheckOutcome, damaged};
-use super::repeats::{Repeat, Repeats, band_file, other_run, too_few};
+use super::discover::{self, Extent, FileSample, Inventory, RecognisedFile, Recogniser, RecognitionEvidence};
+use super::outcome::{CheckOutcome, damaged_finding};
+use super::repeats::{Repeat, RepeatOpener, not_a_repeat, read_band_file, too_few_repeats};
 use super::sides::Sides;
 use super::surroundings::{Shared, Surroundings};
 use super::wiring::GateCheck;
@@ -13,48 +13,53 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::Source;
 use crate::fetch::progress::Progress;
 use crate::judge::loss::noise::{NoiseBand, RecordedCurve, SampleRun};
-use crate::judge::loss::repeats::Difference;
-use crate::judge::loss::{self, JudgedCurve, Settings};
+use crate::judge::loss::repeats::RepeatDifference;
+use crate::judge::loss::{self, JudgedCurve, LossSettings};
 use crate::judge::rule::evidence;
 use crate::judge::rule::policy::SELECTOR_UNUSED;
 use crate::judge::samples::runs::seed_of;
 use crate::judge::unread;
 use crate::policy::Policy;
 use crate::policy::health::{HealthPolicy, Vocabulary};
-use crate::policy::location::Held;
+use crate::policy::location::TrustedLocation;
 use crate::policy::loss::{LossPolicy, pattern};
-use crate::read::account::Account;
+use crate::read::account::UnreadNumbers;
 use crate::read::curve::log::{LogPattern, unknown};
-use crate::read::curve::{self, CurveFile, Declared, Format, Readable, mlflow, results};
+use crate::read::curve::{self, CurveFile, CurveFormat, DeclaredSettings, DecodedText, mlflow, results};
 use crate::read::sqlite;
 use crate::result::finding::Finding;
 use crate::result::number::Number;
 use crate::result::run::Timeline;
 use crate::result::unit::{CurveUnit, Unit};
 use crate::verdict::{CheckId, Severity, Side};
-use paired::paired;
+use paired::paired_curves;
 
 /// The check of training curves.
 pub(super) const CHECK: GateCheck = GateCheck {
-    recogniser: Recogniser { check: ID, by: Evidence::Lines, extent: Extent::Content, look: recognise },
+    recogniser: Recogniser {
+        check: ID,
+        evidence: RecognitionEvidence::Lines,
+        extent: Extent::Content,
+        recognise: recognise,
+    },
     judge: |sides, surroundings, shared| of_sides(sides, surroundings, shared),
-    health: Some(alone),
-    several: Some(samples::check),
+    judge_alone: Some(alone),
+    judge_samples: Some(samples::check),
     measure: None,
-    of_tree: None,
+    judge_tree: None,
 };
 
 const ID: CheckId = CheckId::Loss;
 
-fn recognise(sample: &Sample<'_>) -> Option<Recognised> {
-    let damaged = |error| Recognised::Damaged { kind: "training curve", error };
+fn recognise(sample: &FileSample<'_>) -> Option<RecognisedFile> {
+    let damaged = |error| RecognisedFile::Damaged { kind: "training curve", error };
     if sqlite::is_log(sample.head) {
         return database_of_log(sample);
     }
     if let Some(read) = results_beside_state(sample) {
         return Some(read);
     }
-    let Readable { source, notes } = match curve::readable(sample.head, sample.source) {
+    let DecodedText { source, notes } = match curve::decode_text(sample.head, sample.source) {
         // A compressed file that is no text, or that cannot be unpacked, does not belong to this check.
         Ok(readable) => readable,
         Err(error) if error.kind() == ErrorKind::LimitExceeded => return Some(damaged(error)),
@@ -66,7 +71,8 @@ fn recognise(sample: &Sample<'_>) -> Option<Recognised> {
     let by_pattern = sample.pattern.and_then(|known| curve::recognise_pattern(head, source.as_ref(), known));
     let format = by_pattern.or_else(|| curve::recognise(head, source.as_ref()))?;
     let kind = format.name();
-    let run = if matches!(format, Format::Mlflow) { mlflow::run_of(sample.files.as_ref(), sample.path) } else { None };
+    let run =
+        if matches!(format, CurveFormat::Mlflow) { mlflow::run_name(sample.files.as_ref(), sample.path) } else { None };
     Some(match curve::read(source, format, sample.room) {
         Ok(mut curves) => {
             for curve in &mut curves {
@@ -75,18 +81,18 @@ fn recognise(sample: &Sample<'_>) -> Option<Recognised> {
                     .extend(notes.iter().filter(|note| !curve.notes.contains(note)).cloned().collect::<Vec<_>>());
                 curve.run = curve.run.take().or_else(|| run.clone());
             }
-            Recognised::all(kind, curves)
+            RecognisedFile::read_several(kind, curves)
         }
         Err(error) => damaged(error),
     })
 }
 
 /// Evaluations that a trainer wrote at its end, where its state lies beside them.
-fn results_beside_state(sample: &Sample<'_>) -> Option<Recognised> {
-    let state = sample.files.open(&results::state_beside(sample.path)?).ok()?;
+fn results_beside_state(sample: &FileSample<'_>) -> Option<RecognisedFile> {
+    let state = sample.files.open(&results::trainer_state_path(sample.path)?).ok()?;
     match results::read(sample.source.as_ref(), state.as_ref(), sample.room) {
-        Ok(file) => Some(Recognised::all("HF results", vec![file?])),
-        Err(error) => Some(Recognised::Damaged { kind: "training curve", error }),
+        Ok(file) => Some(RecognisedFile::read_several("HF results", vec![file?])),
+        Err(error) => Some(RecognisedFile::Damaged { kind: "training curve", error }),
     }
 }
 
@@ -94,7 +100,7 @@ fn results_beside_state(sample: &Sample<'_>) -> Option<Recognised> {
 const LOG: &str = "-wal";
 
 /// The file itself; a database with a log of writes beside it is returned with those writes applied.
-fn with_log(sample: &Sample<'_>) -> Source {
+fn with_log(sample: &FileSample<'_>) -> Source {
     let log = || sample.files.open(&format!("{}{LOG}", sample.path)).ok();
     let log = sqlite::recognise(sample.head).then(log).flatten();
     let merged = log.and_then(|log| sqlite::with_log(sample.source, &log).ok());
@@ -102,9 +108,9 @@ fn with_log(sample: &Sample<'_>) -> Source {
 }
 
 /// Recognises a log of writes as part of the database beside it.
-fn database_of_log(sample: &Sample<'_>) -> Option<Recognised> {
+fn database_of_log(sample: &FileSample<'_>) -> Option<RecognisedFile> {
     let database = sample.path.strip_suffix(LOG)?;
-    sample.files.open(database).is_ok().then(|| Recognised::part("SQLite log of writes", "read with its database"))
+    sample.files.open(database).is_ok().then(|| RecognisedFile::part("SQLite log of writes", "read with its database"))
 }
 
 /// Text in which no loss was recognised.
@@ -134,7 +140,7 @@ pub(super) enum UnreadLog {
 impl UnreadLog {
     /// Inspects some lines of a file; `None` where it is no text. A pattern is suggested where it reads all lines of that shape
     /// in the file and in each of `others`, the unread texts of the other side.
-    pub(super) fn of(file: &Source, pattern: Option<&LogPattern>, others: &[Source]) -> Option<Self> {
+    pub(super) fn from_file(file: &Source, pattern: Option<&LogPattern>, others: &[Source]) -> Option<Self> {
         /// Characters of a line that are shown.
         const WIDTH: usize = 200;
         let (name, has_pattern) = (file.name().to_owned(), pattern.is_some());
@@ -152,7 +158,7 @@ impl UnreadLog {
             let (line, pattern) = (quoted(&unknown.line), unknown.pattern.clone().filter(reads));
             return Some(Self::Unknown { path: name, line, pattern, has_pattern });
         }
-        let lines: Vec<String> = curve::log::sample(file.as_ref())?.iter().map(quoted).collect();
+        let lines: Vec<String> = curve::log::sample_lines(file.as_ref())?.iter().map(quoted).collect();
         Some(Self::Other { name, lines: lines.join(", "), has_pattern })
     }
 
@@ -187,38 +193,38 @@ impl UnreadLog {
 /// Judges the candidate's curves without a baseline. The files are paired with themselves, which finds each metric's file and
 /// role.
 fn alone(candidate: &Inventory, policy: &Policy, _: &dyn Progress) -> CheckOutcome {
-    let files: &[CurveFile] = candidate.all();
+    let files: &[CurveFile] = candidate.artifacts();
     if files.is_empty() {
         return CheckOutcome::new(ID);
     }
-    let settings = Settings { policy: &policy.loss, profile: policy.profile, noise: None };
+    let settings = LossSettings { policy: &policy.loss, profile: policy.profile, noise: None };
     match of_run(files, settings, policy) {
         Ok(outcome) => outcome,
         Err(error) => {
-            let finding = damaged(ID, Side::Candidate, &error);
+            let finding = damaged_finding(ID, Side::Candidate, &error);
             outcome_of(Vec::new(), vec![finding], Vec::new())
         }
     }
 }
 
 /// Judges the curves, the updates, the norms by layer and the end of one run.
-fn of_run(files: &[CurveFile], settings: Settings<'_>, policy: &Policy) -> Result<CheckOutcome> {
-    let pairing = paired(files, files, &policy.loss)?;
+fn of_run(files: &[CurveFile], settings: LossSettings<'_>, policy: &Policy) -> Result<CheckOutcome> {
+    let pairing = paired_curves(files, files, &policy.loss)?;
     let [.., updates] = &pairing.updates;
-    let growth = loss::growth::alone(files);
+    let growth = loss::growth::growth_of_run(files);
     // The finding about the end comes first, because the others may follow from it.
     let mut general: Vec<Finding> =
-        loss::ending::finding(files).or_else(|| loss::ending::early(files)).into_iter().collect();
-    general.extend(loss::sources::unclear(&pairing, &policy.loss.metrics));
-    general.extend(loss::updates::alone(&pairing));
-    general.extend(loss::updates::overflowed(updates.as_ref()));
+        loss::ending::error_finding(files).or_else(|| loss::ending::early_end_finding(files)).into_iter().collect();
+    general.extend(loss::sources::unclear_file_findings(&pairing, &policy.loss.metrics));
+    general.extend(loss::updates::skipped_finding(&pairing));
+    general.extend(loss::updates::overflow_finding(updates.as_ref()));
     general.extend(growth.as_ref().and_then(|(_, finding)| finding.clone()));
     let curves = loss::alone::judge(&pairing, &declared(files, &policy.health), settings)?;
-    let mut looked = loss::alone::looked::of_curves(&pairing, &curves, &general)?;
-    looked.push(loss::growth::looked(growth.as_ref()));
-    looked.push(loss::ending::looked(files, &general));
-    let course = loss::timeline::course(files, updates.as_ref())?;
-    let mut outcome = outcome_of(curves, general, unread::alone(accounts(files)));
+    let mut looked = loss::alone::looked::curve_invariants(&pairing, &curves, &general)?;
+    looked.push(loss::growth::growth_invariant(growth.as_ref()));
+    looked.push(loss::ending::end_invariant(files, &general));
+    let course = loss::timeline::course_of_run(files, updates.as_ref())?;
+    let mut outcome = outcome_of(curves, general, unread::judge_alone(accounts(files)));
     outcome.looked = looked;
     outcome.timeline = loss::timeline::is_telling(&course).then_some(Timeline { candidate: course, baseline: None });
     outcome.growth = growth.map(|(growth, _)| growth);
@@ -226,21 +232,23 @@ fn of_run(files: &[CurveFile], settings: Settings<'_>, policy: &Policy) -> Resul
 }
 
 /// Settings that the logs of a run declare; the policy gives the size of the vocabulary where no log does.
-fn declared(files: &[CurveFile], policy: &HealthPolicy) -> Declared {
+fn declared(files: &[CurveFile], policy: &HealthPolicy) -> DeclaredSettings {
     let vocabulary = policy.vocabulary.map(Vocabulary::get);
-    let told = files.iter().map(|file| &file.told.declared).fold(Declared::default(), |known, file| Declared {
-        total: known.total.or(file.total),
-        decay: known.decay.or_else(|| file.decay.clone()),
-        classes: known.classes.or(file.classes),
-        last: known.last.or(file.last),
+    let told = files.iter().map(|file| &file.told.declared).fold(DeclaredSettings::default(), |known, file| {
+        DeclaredSettings {
+            total: known.total.or(file.total),
+            decay: known.decay.or_else(|| file.decay.clone()),
+            classes: known.classes.or(file.classes),
+            last: known.last.or(file.last),
+        }
     });
-    Declared { classes: told.classes.or(vocabulary), ..told }
+    DeclaredSettings { classes: told.classes.or(vocabulary), ..told }
 }
 
 fn of_sides(sides: &Sides, surroundings: &Surroundings<'_>, shared: &Shared<'_>) -> Result<CheckOutcome> {
     let recorded = surroundings.manifest.and_then(|manifest| manifest.noise.as_ref());
-    let repeats = Repeats { fetcher: surroundings.fetcher, recognisers: shared.recognisers };
-    check(sides.baseline.all(), sides.candidate.all(), &shared.request.policy, repeats, recorded)
+    let repeats = RepeatOpener { fetcher: surroundings.fetcher, recognisers: shared.recognisers };
+    check(sides.baseline.artifacts(), sides.candidate.artifacts(), &shared.request.policy, repeats, recorded)
 }
 
 /// Judges the curves of both sides, by the `recorded` band of the baseline's manifest where the policy names none.
@@ -251,7 +259,7 @@ pub fn check(
     baseline: &[CurveFile],
     candidate: &[CurveFile],
     policy: &Policy,
-    repeats: Repeats<'_>,
+    repeats: RepeatOpener<'_>,
     recorded: Option<&NoiseBand>,
 ) -> Result<CheckOutcome> {
     let is_one_sided = baseline.is_empty() || candidate.is_empty();
@@ -272,33 +280,35 @@ pub fn judge(
     if baseline.is_empty() || candidate.is_empty() {
         return Ok(CheckOutcome::new(ID));
     }
-    let pairing = paired(baseline, candidate, &policy.loss)?;
-    let settings = Settings { policy: &policy.loss, profile: policy.profile, noise };
+    let pairing = paired_curves(baseline, candidate, &policy.loss)?;
+    let settings = LossSettings { policy: &policy.loss, profile: policy.profile, noise };
     let (mut curves, mut general) = loss::judge(&pairing, settings)?;
-    loss::both::add(
+    loss::both::add_own_findings(
         &pairing,
         [&declared(baseline, &policy.health), &declared(candidate, &policy.health)],
         settings,
         &mut curves,
     )?;
-    let growth = loss::growth::pair(baseline, candidate);
+    let growth = loss::growth::growth_of_pair(baseline, candidate);
     // The finding about the end comes first, because the others may follow from it.
-    general.splice(0..0, loss::ending::finding_of_pair(baseline, candidate));
-    general.extend(loss::updates::overflowed_in_pair(&pairing));
+    general.splice(0..0, loss::ending::error_finding_of_pair(baseline, candidate));
+    general.extend(loss::updates::overflow_finding_of_pair(&pairing));
     general.extend(growth.as_ref().and_then(|(_, finding)| finding.clone()));
-    general.extend(loss::ending::early(candidate).filter(|_| loss::ending::early(baseline).is_none()));
+    general.extend(
+        loss::ending::early_end_finding(candidate).filter(|_| loss::ending::early_end_finding(baseline).is_none()),
+    );
     let [of_baseline, of_candidate] = &pairing.updates;
     let timeline = Timeline {
-        candidate: loss::timeline::course(candidate, of_candidate.as_ref())?,
-        baseline: Some(loss::timeline::course(baseline, of_baseline.as_ref())?),
+        candidate: loss::timeline::course_of_run(candidate, of_candidate.as_ref())?,
+        baseline: Some(loss::timeline::course_of_run(baseline, of_baseline.as_ref())?),
     };
     let points = curves.iter().map(|curve| curve.unit.evidence.telling()).sum();
     let is_broken = |curve: &&JudgedCurve| !curve.unit.non_finite_steps.is_empty();
     let broken = curves.iter().filter(is_broken).map(|curve| curve.unit.metric.clone()).collect();
-    let judged = unread::Judged { points, broken: &broken };
+    let judged = unread::ReadNumbers { points, broken: &broken };
     let unread = unread::judge(accounts(baseline), accounts(candidate), &policy.loss.unread, judged);
     if let Some(first) = curves.first_mut() {
-        unread.note(&mut first.unit.evidence);
+        unread.add_to_evidence(&mut first.unit.evidence);
     }
     let unused = unread.unused.iter().map(|shape| Finding::new(&SELECTOR_UNUSED, shape));
     let mut outcome = outcome_of(curves, general, unread.findings.iter().cloned().chain(unused).collect());
@@ -308,7 +318,7 @@ pub fn judge(
 }
 
 /// Accounts of some files.
-fn accounts(files: &[CurveFile]) -> impl Iterator<Item = &Account> {
+fn accounts(files: &[CurveFile]) -> impl Iterator<Item = &UnreadNumbers> {
     files.iter().map(|file| &file.account)
 }
 
@@ -317,14 +327,14 @@ fn accounts(files: &[CurveFile]) -> impl Iterator<Item = &Account> {
 fn outcome_of(curves: Vec<JudgedCurve>, general: Vec<Finding>, unread: Vec<Finding>) -> CheckOutcome {
     let mut outcome = CheckOutcome::new(ID);
     let is_told = general.iter().chain(&unread).any(|finding| finding.severity >= Severity::Incomplete);
-    outcome.say(general);
+    outcome.add_findings(general);
     for JudgedCurve { unit, findings, counts } in curves {
         let unit = CurveUnit { is_shown_only: !counts, ..unit };
         outcome.add_unit(Unit::Curve(Box::new(unit)), findings);
     }
-    outcome.say(unread);
+    outcome.add_findings(unread);
     if outcome.check.units.is_empty() && !is_told {
-        outcome.say([Finding::new(&evidence::MISSING, ID.as_str()).of_check(ID).with("check", ID.as_str())]);
+        outcome.add_findings([Finding::new(&evidence::MISSING, ID.as_str()).of_check(ID).with("check", ID.as_str())]);
     }
     outcome
 }
@@ -344,14 +354,14 @@ const OTHER_RUN: &str = "a band of runs that differ hides every difference as la
                          baselines";
 
 /// The noise band that the policy names, from a recorded file or recorded now from repeats; `None` where it holds dumps only.
-fn noise_of(policy: &LossPolicy, repeats: Repeats<'_>) -> Result<Option<NoiseBand>> {
+fn noise_of(policy: &LossPolicy, repeats: RepeatOpener<'_>) -> Result<Option<NoiseBand>> {
     let band = match policy.noise.0.as_slice() {
         [] => return Ok(None),
-        [named] => match band_file(named.held()?, repeats.fetcher)? {
+        [named] => match read_band_file(named.trusted()?, repeats.fetcher)? {
             Some(band) => as_band(band)?,
-            None => record(&policy.noise.held()?, policy, repeats, false)?,
+            None => record_curve_band(&policy.noise.trusted()?, policy, repeats, false)?,
         },
-        _ => record(&policy.noise.held()?, policy, repeats, false)?,
+        _ => record_curve_band(&policy.noise.trusted()?, policy, repeats, false)?,
     };
     Ok(Some(band).filter(|band| !band.metrics.is_empty() || band.dumps.is_empty()))
 }
@@ -361,13 +371,18 @@ fn noise_of(policy: &LossPolicy, repeats: Repeats<'_>) -> Result<Option<NoiseBan
 ///
 /// # Errors
 /// Errors of opening them; `Usage` where fewer than two hold curves, or two are not repeats of one case.
-pub fn record(runs: &[Held], policy: &LossPolicy, repeats: Repeats<'_>, any_runs: bool) -> Result<NoiseBand> {
+pub fn record_curve_band(
+    runs: &[TrustedLocation],
+    policy: &LossPolicy,
+    repeats: RepeatOpener<'_>,
+    any_runs: bool,
+) -> Result<NoiseBand> {
     let (found, locations) = repeats.open(runs, log_pattern(policy)?.as_ref())?;
     let found: Vec<Repeat> = found.into_iter().filter(|repeat| !repeat.curves.is_empty()).collect();
     if found.len() < 2 {
-        return Err(too_few(&locations, &format!("{} with curves", found.len())));
+        return Err(too_few_repeats(&locations, &format!("{} with curves", found.len())));
     }
-    as_band(record_of(&found, policy, any_runs)?)
+    as_band(band_of_repeats(&found, policy, any_runs)?)
 }
 
 /// Refuses a record of runs that are not repeats of each other, which is no noise band.
@@ -383,18 +398,18 @@ fn as_band(band: NoiseBand) -> Result<NoiseBand> {
 ///
 /// # Errors
 /// Errors of the disk, where points lie there.
-pub fn record_of(runs: &[Repeat], policy: &LossPolicy, any_runs: bool) -> Result<NoiseBand> {
+pub fn band_of_repeats(runs: &[Repeat], policy: &LossPolicy, any_runs: bool) -> Result<NoiseBand> {
     let names = || runs.iter().map(|run| run.name.clone()).collect();
     let mut band = NoiseBand::new(names());
     for (index, first) in runs.iter().enumerate() {
         for second in runs.iter().skip(index + 1) {
-            let pairing = paired(&first.curves, &second.curves, policy)?;
-            let measured = loss::measures_of(&pairing)?;
-            match loss::repeats::difference(&pairing, &measured)?.filter(|_| !any_runs) {
-                Some(Difference { why, is_other: true }) => {
-                    return Err(other_run([&first.name, &second.name], &why, OTHER_RUN));
+            let pairing = paired_curves(&first.curves, &second.curves, policy)?;
+            let measured = loss::repeat_measures(&pairing)?;
+            match loss::repeats::repeat_difference(&pairing, &measured)?.filter(|_| !any_runs) {
+                Some(RepeatDifference { why, is_other: true }) => {
+                    return Err(not_a_repeat([&first.name, &second.name], &why, OTHER_RUN));
                 }
-                Some(Difference { why, .. }) => {
+                Some(RepeatDifference { why, .. }) => {
                     let no_band = format!("{} is not a repeat of {}: {why}", second.name, first.name);
                     return Ok(NoiseBand { no_band, ..NoiseBand::new(names()) });
                 }
@@ -412,10 +427,10 @@ pub fn record_of(runs: &[Repeat], policy: &LossPolicy, any_runs: bool) -> Result
 ///
 /// # Errors
 /// Errors of the disk, where points lie there; `Usage` where a run holds NaN or infinity.
-pub fn sample_of(runs: &[Repeat], policy: &LossPolicy) -> Result<Vec<SampleRun>> {
+pub fn sample_of_repeats(runs: &[Repeat], policy: &LossPolicy) -> Result<Vec<SampleRun>> {
     let mut sample = Vec::new();
     for run in runs {
-        let pairing = paired(&run.curves, &run.curves, policy)?;
+        let pairing = paired_curves(&run.curves, &run.curves, policy)?;
         let mut curves = Vec::new();
         for pair in &pairing.pairs {
             let source = pair.candidate.load()?;

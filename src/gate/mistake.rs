@@ -21,7 +21,7 @@ const PAIRS: [[&str; 2]; 6] = [
 ];
 
 /// Adds to a finding about a side without anything to judge the mistake that its files show, and the command to use instead.
-pub(super) fn told(finding: Finding, sides: &Sides, side: Side) -> Finding {
+pub(super) fn with_mistake(finding: Finding, sides: &Sides, side: Side) -> Finding {
     let inventory = if side == Side::Baseline { &sides.baseline } else { &sides.candidate };
     let location = inventory.location();
     let found = if inventory.holds_tensors_alone() {

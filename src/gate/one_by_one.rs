@@ -18,14 +18,16 @@ pub(super) fn judge(
     shared: &Shared<'_>,
 ) -> Result<CheckOutcome> {
     let id = check.recogniser.check;
-    let more =
-        sides.samples.as_ref().map_or(PerSide::default(), |sampled| PerSide::of(|side| sampled.more[side].len()));
+    let more = sides
+        .samples
+        .as_ref()
+        .map_or(PerSide::default(), |sampled| PerSide::of(|side| sampled.further_runs[side].len()));
     let mut joined = CheckOutcome::new(id);
     let (mut failed, mut has) = (Vec::new(), PerSide::<Vec<bool>>::default());
     let mut counts = RunCounts { n: 1 + more.baseline as u64, m: 0, failed: 0 };
     for run in 0..=more.candidate {
         exchange(sides, run);
-        let is_there = sides.candidate.has(id);
+        let is_there = sides.candidate.has_files_of(id);
         let judged = (check.judge)(sides, surroundings, shared);
         exchange(sides, run);
         let mut one = judged?;
@@ -46,9 +48,11 @@ pub(super) fn judge(
         }
         join(&mut joined, one, name.as_deref());
     }
-    joined.say(not_repeatable(id, &failed, counts));
+    joined.add_findings(not_repeatable(id, &failed, counts));
     if let Some(sampled) = sides.samples.as_ref().filter(|_| counts.m > 0) {
-        joined.say(sampled.runs.lacking(id.as_str(), &has).into_iter().map(|finding| finding.of_check(id)));
+        joined.add_findings(
+            sampled.runs.missing_metric_findings(id.as_str(), &has).into_iter().map(|finding| finding.of_check(id)),
+        );
         joined.check.samples = Some(counts);
     }
     Ok(joined)
@@ -57,7 +61,7 @@ pub(super) fn judge(
 /// Swaps a further run with the candidate; a second call swaps it back. Run 0 is the candidate itself.
 fn exchange(sides: &mut Sides, run: usize) {
     let Some(sampled) = &mut sides.samples else { return };
-    if let Some(other) = run.checked_sub(1).and_then(|place| sampled.more.candidate.get_mut(place)) {
+    if let Some(other) = run.checked_sub(1).and_then(|place| sampled.further_runs.candidate.get_mut(place)) {
         std::mem::swap(&mut sides.candidate, other);
     }
 }

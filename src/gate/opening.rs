@@ -27,7 +27,7 @@ pub(super) fn open(request: &Request, surroundings: &Surroundings<'_>, progress:
     if request.is_alone() {
         return open_alone(request, opening, training);
     }
-    if request.several.is_any() {
+    if request.several.has_several() {
         let mut sides = samples::open(request, opening)?;
         // A manifest lists the files of all runs.
         let whole = manifest.map(|_| side::open(&request.baseline, Side::Baseline, opening)).transpose()?;
@@ -39,7 +39,7 @@ pub(super) fn open(request: &Request, surroundings: &Surroundings<'_>, progress:
         || side::open_candidate(&request.candidate, opening, training),
     );
     let reference = &policy.reference.location;
-    let open = || side::open_reference(reference.held()?, opening);
+    let open = || side::open_reference(reference.trusted()?, opening);
     let reference = if reference.is_empty() { None } else { Some(open()?) };
     let mut sides =
         Sides { baseline: baseline?, candidate: candidate?, reference, verified: None, samples: None, is_alone: false };
@@ -47,13 +47,13 @@ pub(super) fn open(request: &Request, surroundings: &Surroundings<'_>, progress:
         hold(&mut sides, None, (manifest, policy), progress)?;
     }
     if let Some(check) = request.checks.first().filter(|_| request.checks.len() < Request::ALL_CHECKS.len()) {
-        let unread = |file: &Source| UnreadLog::of(file, pattern.as_ref(), &[]);
+        let unread = |file: &Source| UnreadLog::from_file(file, pattern.as_ref(), &[]);
         let explain = |file: &Source| unread(file).filter(|_| *check == CheckId::Loss).map(|log| log.error());
         sides.baseline.expect_file_of(*check, explain);
         sides.candidate.expect_file_of(*check, explain);
     }
-    sides.baseline.expect_like(&sides.candidate);
-    sides.candidate.expect_like(&sides.baseline);
+    sides.baseline.mark_cut_twins_damaged(&sides.candidate);
+    sides.candidate.mark_cut_twins_damaged(&sides.baseline);
     Ok(sides)
 }
 
@@ -67,13 +67,13 @@ fn hold(
     let baseline = whole.unwrap_or(&sides.baseline);
     let standing = baseline::check::findings(manifest, baseline, &sides.candidate, policy, progress)?;
     sides.verified = manifest.and_then(|manifest| baseline::check::verified(manifest, &standing, policy.profile));
-    sides.baseline.about.extend(standing);
+    sides.baseline.location_findings.extend(standing);
     Ok(())
 }
 
 /// Opens the candidate's location only; the baseline is an empty side.
 fn open_alone(request: &Request, opening: side::Opening<'_>, training: Option<Training>) -> Result<Sides> {
     let candidate = side::open_candidate(&request.candidate, opening, training)?;
-    let baseline = side::nothing("", opening)?;
+    let baseline = side::empty_inventory("", opening)?;
     Ok(Sides { baseline, candidate, reference: None, verified: None, samples: None, is_alone: true })
 }

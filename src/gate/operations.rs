@@ -8,11 +8,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::compare::measurements::Measurements;
 use crate::error::{Error, ErrorKind, Result};
-use crate::msprobe::table::Rows;
+use crate::msprobe::table::MsprobeRows;
 use crate::report::sink::{LinesOf, Sink};
 
 /// A sink that notes whether an operation fits what was asked for.
-pub(super) struct Asked<'a> {
+pub(super) struct OperationSink<'a> {
     measurements: &'a Measurements,
     sink: &'a dyn Sink,
     matched: AtomicBool,
@@ -20,14 +20,14 @@ pub(super) struct Asked<'a> {
     other: OnceLock<String>,
 }
 
-impl<'a> Asked<'a> {
+impl<'a> OperationSink<'a> {
     /// Passes everything on to `sink`.
     pub(super) fn new(measurements: &'a Measurements, sink: &'a dyn Sink) -> Self {
         Self { measurements, sink, matched: AtomicBool::new(false), other: OnceLock::new() }
     }
 
     fn look_at(&self, op: &str) {
-        if self.measurements.asks_for(op) {
+        if self.measurements.selects_operation(op) {
             self.matched.store(true, Ordering::Relaxed);
         } else {
             self.other.get_or_init(|| op.to_owned());
@@ -49,7 +49,7 @@ impl<'a> Asked<'a> {
     }
 }
 
-impl Sink for Asked<'_> {
+impl Sink for OperationSink<'_> {
     fn lines(&self, operations: usize, of: &LinesOf<'_>) -> Result<()> {
         let mut left = if self.measurements.ops().is_some() { 0..operations } else { 0..0 };
         while !self.matched.load(Ordering::Relaxed)
@@ -62,7 +62,7 @@ impl Sink for Asked<'_> {
         self.sink.lines(operations, of)
     }
 
-    fn table(&self, table: Rows<'_>) -> Result<()> {
+    fn table(&self, table: MsprobeRows<'_>) -> Result<()> {
         self.sink.table(table)
     }
 }

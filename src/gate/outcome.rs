@@ -2,14 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use crate::diagnose::next_dump::Sizes;
+use crate::diagnose::next_dump::RecordedSizes;
 use crate::error::Error;
 use crate::judge::rule::artifacts::DAMAGED;
 use crate::judge::settle::{AppliedPolicy, settle_check};
 use crate::judge::unread;
-use crate::msprobe::table::Table;
+use crate::msprobe::table::MsprobeTable;
 use crate::policy::Policy;
-use crate::read::account::Account;
+use crate::read::account::UnreadNumbers;
 use crate::result::diagnosis::Diagnosis;
 use crate::result::finding::Finding;
 use crate::result::layout::Layouts;
@@ -27,9 +27,9 @@ pub struct CheckOutcome {
     /// Observations of the check, before any policy.
     pub observations: Vec<Observation>,
     /// Tables that do not grow with what is compared; others have gone to the sink.
-    pub tables: Vec<Table>,
+    pub tables: Vec<MsprobeTable>,
     /// Sizes in bytes of operations that the next dump may hold; `None` where the check sees no operations.
-    pub sizes: Option<Sizes>,
+    pub sizes: Option<RecordedSizes>,
     /// Likely causes that its artifacts show by themselves.
     pub diagnoses: Vec<Diagnosis>,
     /// Comments of the change that accept findings.
@@ -45,7 +45,7 @@ pub struct CheckOutcome {
 }
 
 /// Finding about records of a check that cannot be read.
-pub(super) fn damaged(check: CheckId, side: Side, error: &Error) -> Finding {
+pub(super) fn damaged_finding(check: CheckId, side: Side, error: &Error) -> Finding {
     let finding = Finding::new(&DAMAGED, error.subject()).of_check(check).with("side", side.as_str());
     finding.with("reason", error.message()).with("help", error.help().unwrap_or_default())
 }
@@ -75,7 +75,7 @@ impl CheckOutcome {
     }
 
     /// Adds findings about the check as a whole.
-    pub(super) fn say(&mut self, findings: impl IntoIterator<Item = Finding>) {
+    pub(super) fn add_findings(&mut self, findings: impl IntoIterator<Item = Finding>) {
         let id = self.check.id;
         self.observations.extend(findings.into_iter().map(|finding| Observation::of_check(id, finding)));
     }
@@ -90,17 +90,17 @@ impl CheckOutcome {
     /// Judges numbers of both sides that their readers left unread; `broken` are metrics already reported as not finite.
     pub(super) fn judge_unread<'a>(
         &mut self,
-        baseline: impl Iterator<Item = &'a Account>,
-        candidate: impl Iterator<Item = &'a Account>,
+        baseline: impl Iterator<Item = &'a UnreadNumbers>,
+        candidate: impl Iterator<Item = &'a UnreadNumbers>,
         broken: &BTreeSet<String>,
     ) {
         let points = self.check.units.iter().filter_map(|unit| unit.evidence()).map(Evidence::telling);
-        let judged = unread::Judged { points: points.fold(0, u64::saturating_add), broken };
+        let judged = unread::ReadNumbers { points: points.fold(0, u64::saturating_add), broken };
         let unread = unread::judge(baseline, candidate, &[], judged);
         if let Some(evidence) = self.check.units.first_mut().and_then(|unit| unit.evidence_mut()) {
-            unread.note(evidence);
+            unread.add_to_evidence(evidence);
         }
-        self.say(unread::of_cells(unread.findings, self.check.id));
+        self.add_findings(unread::cell_findings(unread.findings, self.check.id));
     }
 
     /// Applies `policy` to the findings, and decides the verdicts of the units and of the check.

@@ -15,12 +15,12 @@ use serde_json::Value;
 
 use super::checks::{self, search};
 use super::discover::Inventory;
-use super::request::{Asked, Request};
+use super::request::{Request, UncheckedRequest};
 use super::run::run_by;
 use super::side;
 use super::surroundings::Surroundings;
 use super::wiring::Measuring;
-use crate::compare::measurements::{Measurements, Plan, Selection};
+use crate::compare::measurements::{Measurements, PartPlan, Selection};
 use crate::compare::sample::Sample;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::progress::Progress;
@@ -29,7 +29,7 @@ use crate::gate::dump::renaming;
 use crate::msprobe::dump::Matching;
 use crate::pair::dump::Renaming;
 use crate::policy::Policy;
-use crate::report::Judged;
+use crate::report::JudgedRun;
 use crate::result::Tool;
 use crate::result::this_tool;
 use crate::verdict::CheckId;
@@ -73,7 +73,7 @@ struct Line {
 ///
 /// # Errors
 /// As [`run`](super::run()); `Usage` where there is no such part.
-pub fn measure(
+pub fn measure_part(
     request: &Request,
     fetcher: &Fetcher,
     selection: Selection,
@@ -88,15 +88,15 @@ pub fn measure(
     let mut sides = Vec::new();
     for (location, trust) in [(&*request.baseline, Trust::Baseline), (request.candidate.as_str(), Trust::Any)] {
         let files = fetcher.open(location, trust, progress)?.files;
-        sides.push(side::look(files, fetcher, search(None), progress)?);
+        sides.push(side::inventory_of_side(files, fetcher, search(None), progress)?);
     }
     let [baseline, candidate] = sides.as_slice() else {
         return Err(Error::new(ErrorKind::Internal, "", "two sides"));
     };
     let files = candidate.all_files().list().iter().map(|entry| (entry.path.clone(), entry.len));
-    let measurements = Measurements::part(selection.clone(), Plan::new(part, parts, files));
+    let measurements = Measurements::for_part(selection.clone(), PartPlan::new(part, parts, files));
     let measuring = Measuring { baseline, candidate, request, measurements: &measurements, progress };
-    let measures = request.checks.iter().filter_map(|check| checks::of(*check)?.measure);
+    let measures = request.checks.iter().filter_map(|check| checks::find_check(*check)?.measure);
     measures.into_iter().try_for_each(|measure| measure(&measuring))?;
     // Digests come last, because measuring has computed most of them.
     let of = |inventory: &Inventory| Measured { location: inventory.location().to_owned(), digest: inventory.digest() };
@@ -109,14 +109,14 @@ pub fn measure(
         checks: request.checks.clone(),
         matching: request.matching.clone(),
         preset: preset(&request.policy),
-        renaming: renaming::of(request),
+        renaming: renaming::renaming_of_request(request),
         limits: limits(&request.policy),
         sample: selection.sample.map(|sample| (sample.ratio(), sample.seed())),
         checksum: selection.checksum,
         ops: selection.ops.as_ref().map(|ops| ops.glob().glob().to_owned()),
     };
     write_line(out, &header)?;
-    measurements.into_noted().into_iter().try_for_each(|(of, found)| write_line(out, &Line { of, found }))
+    measurements.into_results().into_iter().try_for_each(|(of, found)| write_line(out, &Line { of, found }))
 }
 
 fn preset(policy: &Policy) -> Option<String> {
@@ -127,7 +127,7 @@ fn preset(policy: &Policy) -> Option<String> {
 /// on all of them.
 fn limits(policy: &Policy) -> Vec<String> {
     let rules = policy.dump.limits.iter().filter(|_| policy.dump.counts_elements());
-    rules.map(|rule| format!("{} {:?} {}", rule.name(), rule.tolerance(), rule.max_relative.is_some())).collect()
+    rules.map(|rule| format!("{} {:?} {}", rule.selector(), rule.tolerance(), rule.max_relative.is_some())).collect()
 }
 
 fn write_line(out: &mut dyn Write, line: &impl Serialize) -> Result<()> {
@@ -166,20 +166,20 @@ impl Parts {
     }
 
     /// Location that the baseline was read from.
-    pub fn baseline(&self) -> &str {
+    pub fn baseline_location(&self) -> &str {
         &self.header.baseline.location
     }
 
     /// Location that the candidate was read from.
-    pub fn candidate(&self) -> &str {
+    pub fn candidate_location(&self) -> &str {
         &self.header.candidate.location
     }
 
     /// The request that the parts were made for, under `policy`, with the locations they were read from.
-    pub fn request(&self, policy: Policy) -> Asked {
-        Asked {
-            baseline: self.baseline().to_owned(),
-            candidate: self.candidate().to_owned(),
+    pub fn to_request(&self, policy: Policy) -> UncheckedRequest {
+        UncheckedRequest {
+            baseline: self.baseline_location().to_owned(),
+            candidate: self.candidate_location().to_owned(),
             checks: self.header.checks.clone(),
             matching: self.header.matching.clone(),
             several: Default::default(),
@@ -192,12 +192,12 @@ impl Parts {
     /// # Errors
     /// As [`run`](super::run()); `Usage` where the policy needs other measurements, `Corrupt` where a side is no longer
     /// what was measured.
-    pub fn judge(self, request: &Request, from: &Surroundings<'_>, progress: &dyn Progress) -> Result<Judged> {
+    pub fn judge(self, request: &Request, from: &Surroundings<'_>, progress: &dyn Progress) -> Result<JudgedRun> {
         if self.header.preset != preset(&request.policy) {
             let error = Error::new(ErrorKind::Usage, "dump.preset", "the parts were measured for a different preset");
             return Err(error.with_help("give `merge` the policy file that the parts were measured with"));
         }
-        if self.header.renaming != renaming::of(request) {
+        if self.header.renaming != renaming::renaming_of_request(request) {
             let error =
                 Error::new(ErrorKind::Usage, "dump", "the parts were measured for different names of operations");
             return Err(error.with_help("give `merge` the policy file that the parts were measured with"));
@@ -209,7 +209,7 @@ impl Parts {
         let sample = self.header.sample.and_then(|(ratio, seed)| Sample::new(ratio, seed));
         let ops = self.header.ops.as_deref().and_then(|ops| Some(Glob::new(ops).ok()?.compile_matcher()));
         let measurements =
-            Measurements::joined(Selection { sample, checksum: self.header.checksum, ops, stop: None }, self.noted);
+            Measurements::from_parts(Selection { sample, checksum: self.header.checksum, ops, stop: None }, self.noted);
         let outcome = run_by(request, from, &measurements, progress)?;
         let result = &outcome.result;
         let of_baseline = result.baseline.as_ref().map(|judged| (&self.header.baseline, judged));

@@ -4,25 +4,25 @@ use std::collections::BTreeSet;
 
 use rayon::prelude::*;
 
-use super::discover::{self, Evidence, Extent, Inventory, Recognised, Recogniser, Sample, Search};
+use super::discover::{self, Extent, FileSample, Inventory, RecognisedFile, Recogniser, RecognitionEvidence, Search};
 use super::outcome::CheckOutcome;
 use super::side::unpacked;
 use super::surroundings::{Shared, Surroundings};
 use super::wiring::GateCheck;
-use crate::compare::performance::recording::Recording;
-use crate::compare::performance::run::{Run, TimeSource};
+use crate::compare::performance::recording::ProfileRecording;
+use crate::compare::performance::run::{ProfileRun, TimeSource};
 use crate::compare::performance::statistics::median;
 use crate::error::Result;
 use crate::fetch::progress::Quiet;
 use crate::fetch::{Fetcher, Trust};
-use crate::gate::repeats::other_run;
+use crate::gate::repeats::not_a_repeat;
 use crate::judge::apply_policy::decide;
 use crate::judge::performance::rank::{self, JudgedRank};
 use crate::judge::performance::{causes, culprit, rules};
-use crate::pair::performance::ranks;
+use crate::pair::performance::pair_ranks;
 use crate::policy::Policy;
-use crate::policy::location::Named;
-use crate::read::performance::{FileKind, ProfileFile, ProfileFiles, read_profile};
+use crate::policy::location::PolicyLocation;
+use crate::read::performance::{ProfileFile, ProfileFileKind, ProfileFiles, read_profile};
 use crate::result::finding::Finding;
 use crate::result::identity::own_finding;
 use crate::result::unit::{Culprit, CulpritKind, PerformanceCause, Unit, profile_place};
@@ -31,31 +31,38 @@ use crate::verdict::{CheckId, Side};
 /// The check of performance.
 pub(super) const CHECK: GateCheck = GateCheck {
     // A table may be empty, and a trace cut within its first bytes; place and name still say whose they are.
-    recogniser: Recogniser { check: ID, by: Evidence::Place, extent: Extent::Content, look: recognise },
+    recogniser: Recogniser {
+        check: ID,
+        evidence: RecognitionEvidence::Place,
+        extent: Extent::Content,
+        recognise: recognise,
+    },
     judge: |sides, surroundings, shared| check([&sides.baseline, &sides.candidate], surroundings, shared),
-    health: None,
-    several: None,
+    judge_alone: None,
+    judge_samples: None,
     measure: None,
-    of_tree: None,
+    judge_tree: None,
 };
 
 const ID: CheckId = CheckId::Performance;
 /// Ranks that a finding lists.
 const SHOWN: usize = 8;
 
-fn recognise(sample: &Sample<'_>) -> Option<Recognised> {
-    let file = ProfileFile::of(sample.path, sample.head, sample.files.location())?;
+fn recognise(sample: &FileSample<'_>) -> Option<RecognisedFile> {
+    let file = ProfileFile::recognise(sample.path, sample.head, sample.files.location())?;
     Some(match file.kind {
-        FileKind::Other => Recognised::part(file.kind.name(), "the times of steps stand in other files"),
-        kind => Recognised::read(kind.name(), file),
+        ProfileFileKind::Other => RecognisedFile::part(file.kind.name(), "the times of steps stand in other files"),
+        kind => RecognisedFile::read(kind.name(), file),
     })
 }
 
 /// The runs of a side, each profile read and measured by itself.
-fn runs(inventory: &Inventory) -> Vec<Run> {
-    let profiles = ProfileFiles::all(inventory.all::<ProfileFile>());
+fn runs(inventory: &Inventory) -> Vec<ProfileRun> {
+    let profiles = ProfileFiles::from_files(inventory.artifacts::<ProfileFile>());
     let files = inventory.all_files();
-    Run::all(profiles.par_iter().map(|profile| Recording::of(read_profile(files, profile))).collect())
+    ProfileRun::by_rank(
+        profiles.par_iter().map(|profile| ProfileRecording::from_profile(read_profile(files, profile))).collect(),
+    )
 }
 
 fn check(
@@ -65,16 +72,16 @@ fn check(
 ) -> Result<CheckOutcome> {
     let (policy, mut outcome) = (&shared.request.policy, CheckOutcome::new(ID));
     // A side without any profile is reported elsewhere, as a check with artifacts on one side only.
-    if !baseline.has(ID) || !candidate.has(ID) {
+    if !baseline.has_files_of(ID) || !candidate.has_files_of(ID) {
         return Ok(outcome);
     }
     shared.progress.begin("comparing profiles", 0);
     let (baseline_runs, candidate_runs) = rayon::join(|| runs(baseline), || runs(candidate));
     let repeats = repeats(policy, surroundings.fetcher, shared.recognisers)?;
-    let numbers = |runs: &[Run]| runs.iter().map(|run| run.rank).collect::<BTreeSet<_>>();
-    let paired = ranks(&numbers(&baseline_runs), &numbers(&candidate_runs));
-    let find = |runs: &'_ [Run], rank: Option<u64>| runs.iter().position(|run| run.rank == rank);
-    let pairs: Vec<(&Run, &Run)> = paired
+    let numbers = |runs: &[ProfileRun]| runs.iter().map(|run| run.rank).collect::<BTreeSet<_>>();
+    let paired = pair_ranks(&numbers(&baseline_runs), &numbers(&candidate_runs));
+    let find = |runs: &'_ [ProfileRun], rank: Option<u64>| runs.iter().position(|run| run.rank == rank);
+    let pairs: Vec<(&ProfileRun, &ProfileRun)> = paired
         .both
         .iter()
         .filter_map(|(our, their)| {
@@ -84,7 +91,7 @@ fn check(
     for pair in &pairs {
         check_repeats(*pair, &repeats, policy)?;
     }
-    let repeats: Vec<Vec<Run>> = repeats.into_iter().map(|repeat| repeat.runs).collect();
+    let repeats: Vec<Vec<ProfileRun>> = repeats.into_iter().map(|repeat| repeat.runs).collect();
     let mut judged: Vec<JudgedRank> = pairs
         .par_iter()
         .map(|(our, their)| {
@@ -94,7 +101,7 @@ fn check(
         .collect();
     for rank in judged.iter_mut().filter(|rank| rank.unit.equal_hardware) {
         if let Some(measures) = &rank.measures {
-            rank.findings.extend(causes::of_operators(&profile_place(rank.unit.rank), measures));
+            rank.findings.extend(causes::operator_findings(&profile_place(rank.unit.rank), measures));
         }
     }
     explain(&mut judged, &pairs);
@@ -113,9 +120,9 @@ fn check(
 }
 
 /// Adds the causes of growth to the rank that shows them: the one that stands out, else the one that grew most.
-fn explain(judged: &mut [JudgedRank], pairs: &[(&Run, &Run)]) {
-    let standing = culprit::standing_out(judged.iter().map(|rank| &rank.unit));
-    let is_slower = |rank: &JudgedRank| culprit::has(rank, &rules::SLOWER);
+fn explain(judged: &mut [JudgedRank], pairs: &[(&ProfileRun, &ProfileRun)]) {
+    let standing = culprit::outstanding_rank(judged.iter().map(|rank| &rank.unit));
+    let is_slower = |rank: &JudgedRank| culprit::has_finding(rank, &rules::SLOWER);
     let growth = |rank: &JudgedRank| rank.measures.as_ref().map_or(0.0, |measures| measures.test.ratio);
     let grown_most = || {
         let slower = judged.iter().enumerate().filter(|(_, rank)| is_slower(rank));
@@ -127,7 +134,7 @@ fn explain(judged: &mut [JudgedRank], pairs: &[(&Run, &Run)]) {
     let slow_rank = slow_rank.and_then(|standing| culprit::slow_rank(judged, standing));
     let (Some(rank), Some((baseline, candidate))) = (judged.get_mut(place), pairs.get(place)) else { return };
     if let Some(measures) = rank.measures.as_ref().filter(|_| rank.unit.equal_hardware) {
-        let found = causes::of_growth(&profile_place(rank.unit.rank), [baseline, candidate], measures);
+        let found = causes::growth_findings(&profile_place(rank.unit.rank), [baseline, candidate], measures);
         rank.findings.extend(found);
     }
     rank.findings.extend(slow_rank);
@@ -143,7 +150,7 @@ fn missing(side: Side, ranks: &[Option<u64>]) -> Option<Finding> {
 
 /// Applies the policy, names the culprit, and adds up.
 fn finish(outcome: &mut CheckOutcome, judged: Vec<JudgedRank>, rest: Vec<Finding>, policy: &Policy) {
-    let standing = culprit::standing_out(judged.iter().map(|rank| &rank.unit)).map(|standing| standing.place);
+    let standing = culprit::outstanding_rank(judged.iter().map(|rank| &rank.unit)).map(|standing| standing.place);
     for (place, rank) in judged.into_iter().enumerate() {
         let cause = culprit::cause(&rank, standing == Some(place));
         let JudgedRank { mut unit, findings, .. } = rank;
@@ -161,7 +168,7 @@ fn finish(outcome: &mut CheckOutcome, judged: Vec<JudgedRank>, rest: Vec<Finding
         }
         outcome.add_unit(Unit::Performance(Box::new(unit)), findings);
     }
-    outcome.say(rest);
+    outcome.add_findings(rest);
 }
 
 /// The culprit of a rank, as reports show it.
@@ -183,29 +190,29 @@ fn named(rank: Option<u64>, finding: &Finding, cause: &PerformanceCause) -> Culp
 struct Repeat {
     /// Its location, as documents may show it.
     location: String,
-    runs: Vec<Run>,
+    runs: Vec<ProfileRun>,
 }
 
 /// Runs of the declared repeats of the baseline, each a set of its own.
 fn repeats(policy: &Policy, fetcher: &Fetcher, recognisers: &[Recogniser]) -> Result<Vec<Repeat>> {
     let search = Search { recognisers, pattern: None, room: None };
-    let open = |named: &Named| {
-        let files = unpacked(fetcher.open(named.held()?, Trust::Baseline, &Quiet)?.files, fetcher.disk())?;
-        let inventory = discover::look(files, search, &Quiet)?;
+    let open = |named: &PolicyLocation| {
+        let files = unpacked(fetcher.open(named.trusted()?, Trust::Baseline, &Quiet)?.files, fetcher.disk())?;
+        let inventory = discover::inventory_of_files(files, search, &Quiet)?;
         Ok(Repeat { location: inventory.location().to_owned(), runs: runs(&inventory) })
     };
     policy.performance.repeats.iter().map(open).collect()
 }
 
 /// Refuses runs that are not repeats of the baseline, because their wide noise would hide a slower candidate.
-fn check_repeats((baseline, candidate): (&Run, &Run), repeats: &[Repeat], policy: &Policy) -> Result<()> {
+fn check_repeats((baseline, candidate): (&ProfileRun, &ProfileRun), repeats: &[Repeat], policy: &Policy) -> Result<()> {
     let warmup = policy.performance.warmup;
     let most = policy.performance.step_time.fail.get() - 1.0;
     for repeat in repeats {
         let Some(run) = of_rank(&repeat.runs, baseline) else { continue };
         let refuse = |why: &str| {
             let help = "name runs of the baseline's own code and machine in `performance: {repeats: [...]}`";
-            Err(other_run(["the baseline", &repeat.location], why, help))
+            Err(not_a_repeat(["the baseline", &repeat.location], why, help))
         };
         if let Some(why) = other_work(baseline, run, policy) {
             return refuse(why);
@@ -228,7 +235,7 @@ fn check_repeats((baseline, candidate): (&Run, &Run), repeats: &[Repeat], policy
 }
 
 /// Reason why a run is of other work or of another machine than the baseline; `None` where it is not.
-fn other_work(baseline: &Run, run: &Run, policy: &Policy) -> Option<&'static str> {
+fn other_work(baseline: &ProfileRun, run: &ProfileRun, policy: &Policy) -> Option<&'static str> {
     let is_named = baseline.device_name().is_some() && run.device_name().is_some();
     if run.device() != baseline.device() || is_named && run.device_name() != baseline.device_name() {
         return Some("it was recorded on another device");
@@ -247,15 +254,15 @@ fn other_work(baseline: &Run, run: &Run, policy: &Policy) -> Option<&'static str
 }
 
 /// The run of a repeat that belongs to the baseline's rank.
-fn of_rank<'a>(runs: &'a [Run], baseline: &Run) -> Option<&'a Run> {
+fn of_rank<'a>(runs: &'a [ProfileRun], baseline: &ProfileRun) -> Option<&'a ProfileRun> {
     let single = if let [run] = runs { Some(run) } else { None };
     runs.iter().find(|run| run.rank == baseline.rank).or(single)
 }
 
 /// Noise of the machine: the largest difference between the medians of the baseline and its repeats, as a part of one of
 /// them. `None` without repeats of this rank.
-fn noise_of_repeats(baseline: &Run, repeats: &[Vec<Run>], warmup: usize) -> Option<f64> {
-    let same = |runs: &Vec<Run>| middle(of_rank(runs, baseline)?, baseline, warmup);
+fn noise_of_repeats(baseline: &ProfileRun, repeats: &[Vec<ProfileRun>], warmup: usize) -> Option<f64> {
+    let same = |runs: &Vec<ProfileRun>| middle(of_rank(runs, baseline)?, baseline, warmup);
     let mut medians: Vec<f64> = repeats.iter().filter_map(same).collect();
     if medians.is_empty() {
         return None;
@@ -266,13 +273,13 @@ fn noise_of_repeats(baseline: &Run, repeats: &[Vec<Run>], warmup: usize) -> Opti
 }
 
 /// The median of a run's periods, by the source that the baseline has.
-fn middle(run: &Run, like: &Run, warmup: usize) -> Option<f64> {
+fn middle(run: &ProfileRun, like: &ProfileRun, warmup: usize) -> Option<f64> {
     let periods = periods(run, like, warmup);
     (!periods.is_empty()).then(|| median(&periods))
 }
 
 /// The periods of a run's judged steps, by the source that the baseline has.
-fn periods(run: &Run, like: &Run, warmup: usize) -> Vec<f64> {
+fn periods(run: &ProfileRun, like: &ProfileRun, warmup: usize) -> Vec<f64> {
     let source = if like.has_kernel_steps() { TimeSource::Kernels } else { TimeSource::StepTable };
-    run.judged(source, warmup).iter().map(|step| step.period).collect()
+    run.judged_steps(source, warmup).iter().map(|step| step.period).collect()
 }

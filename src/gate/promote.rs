@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::baseline::lock::{Lock, Pin};
-use super::baseline::manifest::{Approval, Manifest, Recorded};
+use super::baseline::manifest::{Approval, BaselineOrigin, Manifest};
 use super::baseline::{FOLDER, facts, job, verify};
 use crate::compare::measurements::Measurements;
 use crate::error::{Error, ErrorKind, Result};
@@ -19,8 +19,8 @@ use crate::judge::loss::noise::NoiseBand;
 use crate::msprobe::dump::Matching;
 use crate::output;
 use crate::policy::Policy;
-use crate::policy::location::Held;
-use crate::report::sink::Dropped;
+use crate::policy::location::TrustedLocation;
+use crate::report::sink::DiscardingSink;
 use crate::result::finding::Finding;
 use crate::verdict::{Severity, Side, Verdict};
 
@@ -43,7 +43,7 @@ pub struct Promotion {
     /// Owner: the person who approved it.
     pub by: String,
     /// Facts given by the user, which take precedence over those of the run's config pack.
-    pub recorded: Recorded,
+    pub recorded: BaselineOrigin,
     /// Largest differences between repeats of the case.
     pub noise: Option<NoiseBand>,
     /// Promote the run although it differs from the old one by more than the recorded band.
@@ -130,7 +130,7 @@ fn check(promotion: &Promotion) -> Result<()> {
 fn record(promotion: &Promotion, policy: &Policy, fetcher: &Fetcher, progress: &dyn Progress) -> Result<Manifest> {
     let opening = Opening { fetcher, policy, search: search(None), progress };
     let inventory = side::open(&promotion.location, Side::Baseline, opening)?;
-    if let Some(finding) = inventory.about.iter().find(|finding| finding.severity == Severity::Incomplete) {
+    if let Some(finding) = inventory.location_findings.iter().find(|finding| finding.severity == Severity::Incomplete) {
         return Err(refused(&promotion.location, finding));
     }
     if inventory.is_unknown() {
@@ -141,15 +141,15 @@ fn record(promotion: &Promotion, policy: &Policy, fetcher: &Fetcher, progress: &
         );
         return Err(error.with_help("give the folder of a run: dump, config pack, training curve or checkpoint"));
     }
-    let mut recorded = facts::of_inventory(&inventory);
+    let mut recorded = facts::recorded_facts(&inventory);
     recorded.take(&promotion.recorded);
-    recorded.sources = facts::sources(&promotion.root, &policy.baselines.sources)?;
+    recorded.sources = facts::source_digests(&promotion.root, &policy.baselines.sources)?;
     Ok(Manifest {
         precision_gate_baseline: Manifest::LAYOUT,
         name: promotion.name.clone(),
         location: promotion.location.clone(),
         digest: inventory.digest(),
-        files: verify::files_of(inventory.all_files(), progress)?,
+        files: verify::file_facts(inventory.all_files(), progress)?,
         recorded,
         noise: promotion.noise.clone(),
         approval: Approval {
@@ -172,7 +172,7 @@ fn refused(location: &str, finding: &Finding) -> Error {
     Error::new(ErrorKind::NotFound, shown, text("reason"))
 }
 
-impl Recorded {
+impl BaselineOrigin {
     /// Replaces fields by those of `said` that are not empty.
     fn take(&mut self, said: &Self) {
         let pairs = [
@@ -200,14 +200,14 @@ pub fn old_against_new(
     progress: &dyn Progress,
 ) -> (Verdict, Vec<String>) {
     let request = Request {
-        baseline: Held::own(old.location.as_str()),
+        baseline: TrustedLocation::own(old.location.as_str()),
         candidate: new.location.clone(),
         several: Default::default(),
         checks: Request::ALL_CHECKS.to_vec(),
         policy: Policy { profile: crate::verdict::Profile::Default, required: Vec::new(), ..policy.clone() },
         matching: Matching::default(),
     };
-    let surroundings = Surroundings { manifest: Some(old), ..Surroundings::new(fetcher, &Dropped) };
+    let surroundings = Surroundings { manifest: Some(old), ..Surroundings::new(fetcher, &DiscardingSink) };
     let result = match run_by(&request, &surroundings, &Measurements::default(), progress) {
         Ok(outcome) => outcome.result,
         Err(error) => return (Verdict::Incomplete, vec![format!("the old one cannot be compared with: {error}")]),

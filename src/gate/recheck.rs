@@ -22,7 +22,7 @@ use crate::result::identity::identify;
 use crate::result::seal::seal;
 use crate::result::unit::{Unit, monitors};
 use crate::verdict::Verdict;
-use refusal::{Checked, demand, shown};
+use refusal::{Checked, demand, quoted_start};
 
 pub use read::{operations_digest, parse, read};
 
@@ -56,7 +56,7 @@ pub struct Rechecked {
 /// `Usage` where it was edited, or beyond what is drawn; `Policy` where the policy that it carries cannot be read.
 pub fn decide_again(result: &mut GateResult, name: &str, operations: Option<&str>) -> Result<()> {
     let help = "give the `result.json` as precision-gate wrote it, or judge the artifacts again";
-    let checked = caps::drawn(result).and_then(|()| sealed(result)).and_then(|()| claims_no_less(result));
+    let checked = caps::check_drawn(result).and_then(|()| sealed(result)).and_then(|()| claims_no_less(result));
     checked.map_err(|contradiction| contradiction.into_error(name).with_help(help))?;
     if let Some(reason) = unproved(result, operations) {
         claim(result, reason);
@@ -75,7 +75,7 @@ pub fn recheck(mut result: GateResult, against: &Against<'_>) -> Result<Rechecke
     let checked = identity::refuse_health(&result)
         .and_then(|()| caps::check(&result))
         .and_then(|()| identity::check(&result, against.repository, unproved(&result, against.operations)))
-        .and_then(|()| identity::consistent(&result))
+        .and_then(|()| identity::refuse_inconsistent(&result))
         .and_then(|()| claims_no_less(&result))
         .and_then(|()| sealed(&result))
         .and_then(|()| same_limits(&result, against.policy));
@@ -133,7 +133,7 @@ fn claim(result: &mut GateResult, reason: &str) {
 
 /// The policy that a result carries, as of the result's date.
 fn carried(result: &GateResult, name: &str) -> Result<Policy> {
-    let codes: Vec<&str> = register::all().map(|rule| rule.code).collect();
+    let codes: Vec<&str> = register::all_rules().map(|rule| rule.code).collect();
     let policy = Policy::from_canonical(name, result.policy.as_ref().unwrap_or(&Value::Null), &codes)?;
     let today = result.today.clone().try_into().unwrap_or(policy.today);
     Ok(Policy { today, profile: result.profile, report_only: result.report_only, ..policy })
@@ -157,7 +157,7 @@ fn same_limits(result: &GateResult, policy: &Policy) -> Checked {
         .or_else(|| result_limits.iter().find(|one| !policy_limits.contains(one)));
     demand(other.is_none(), "policy", || {
         let section = other.map_or("", |(name, _)| name);
-        format!("has another section {} than the target branch's policy", shown(section))
+        format!("has another section {} than the target branch's policy", quoted_start(section))
     })
 }
 

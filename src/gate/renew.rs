@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::request::{Request, Several};
+use super::request::{FurtherRuns, Request};
 use super::run::run_by;
 use super::surroundings::Surroundings;
 use crate::compare::measurements::Measurements;
@@ -11,8 +11,8 @@ use crate::fetch::Fetcher;
 use crate::fetch::progress::Progress;
 use crate::msprobe::dump::Matching;
 use crate::policy::Policy;
-use crate::policy::location::Held;
-use crate::report::sink::Dropped;
+use crate::policy::location::TrustedLocation;
+use crate::report::sink::DiscardingSink;
 use crate::result::GateResult;
 use crate::result::number::Number;
 use crate::result::unit::{SampleRule, samples};
@@ -23,13 +23,13 @@ use crate::verdict::Verdict;
 #[serde(deny_unknown_fields)]
 pub struct RenewRequest {
     /// The suites.
-    pub renew: Vec<Suite>,
+    pub renew: Vec<RenewSuite>,
 }
 
 /// One suite of a request.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Suite {
+pub struct RenewSuite {
     /// Its name.
     pub suite: String,
     /// Location of the old runs: a folder with a run in each entry, or a recorded sample.
@@ -67,7 +67,7 @@ pub fn judge(
     fetcher: &Fetcher,
     progress: &dyn Progress,
 ) -> Vec<Renewed> {
-    let of = |suite: &Suite| {
+    let of = |suite: &RenewSuite| {
         let refused = |reason: &str| Renewed {
             suite: suite.suite.clone(),
             accepted: false,
@@ -94,25 +94,25 @@ fn with_help(error: &Error) -> String {
 }
 
 fn compared(
-    suite: &Suite,
+    suite: &RenewSuite,
     policy: &Policy,
     place: &dyn Fn(&str) -> String,
     fetcher: &Fetcher,
     progress: &dyn Progress,
 ) -> Result<GateResult> {
     let request = Request {
-        baseline: Held::own(place(&suite.baseline)),
+        baseline: TrustedLocation::own(place(&suite.baseline)),
         candidate: place(&suite.candidate),
-        several: Several { are_runs: [true, true], ..Several::default() },
+        several: FurtherRuns { are_runs: [true, true], ..FurtherRuns::default() },
         checks: Request::ALL_CHECKS.to_vec(),
-        policy: policy.clone().of_own_files(),
+        policy: policy.clone().trust_own_files(),
         matching: Matching::default(),
     };
-    let surroundings = Surroundings::new(fetcher, &Dropped);
+    let surroundings = Surroundings::new(fetcher, &DiscardingSink);
     Ok(run_by(&request, &surroundings, &Measurements::default(), progress)?.result)
 }
 
-fn of_result(suite: &Suite, result: &GateResult) -> Renewed {
+fn of_result(suite: &RenewSuite, result: &GateResult) -> Renewed {
     let is_one = result.samples.as_ref().is_none_or(|samples| samples.runs.iter().all(|runs| runs.len() < 2));
     let blocks = result.verdict.blocks().then(|| {
         let finding = result.findings.iter().find(|finding| finding.counts());

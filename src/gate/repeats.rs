@@ -8,7 +8,7 @@ use crate::fetch::progress::Quiet;
 use crate::fetch::{self, Fetcher, Trust};
 use crate::gate::side;
 use crate::judge::loss::noise::NoiseBand;
-use crate::policy::location::Held;
+use crate::policy::location::TrustedLocation;
 use crate::read::curve::CurveFile;
 use crate::read::curve::log::LogPattern;
 use crate::read::dump::DumpFolder;
@@ -18,7 +18,7 @@ pub const LARGEST_BAND: u64 = 64 << 20;
 
 /// Opener of a baseline's repeats, which reads their curves and dumps.
 #[derive(Clone, Copy)]
-pub struct Repeats<'a> {
+pub struct RepeatOpener<'a> {
     /// Opens them.
     pub fetcher: &'a Fetcher,
     /// Recognisers of all checks.
@@ -36,13 +36,13 @@ pub struct Repeat {
     pub dumps: Vec<DumpFolder>,
 }
 
-impl Repeats<'_> {
+impl RepeatOpener<'_> {
     /// Opens the locations of several runs, or of one folder with a run in each entry. Returns the repeats, and the locations
     /// as documents may show them.
     ///
     /// # Errors
     /// Errors of opening them.
-    pub fn open(&self, runs: &[Held], pattern: Option<&LogPattern>) -> Result<(Vec<Repeat>, Vec<String>)> {
+    pub fn open(&self, runs: &[TrustedLocation], pattern: Option<&LogPattern>) -> Result<(Vec<Repeat>, Vec<String>)> {
         let (mut found, mut locations) = (Vec::new(), Vec::new());
         for run in runs {
             let files = location::open(run, Trust::Baseline, self.fetcher, &Quiet)?;
@@ -50,8 +50,9 @@ impl Repeats<'_> {
             let of_run = if let [_] = runs { entries(&files) } else { vec![(String::new(), files)] };
             for (_, files) in of_run {
                 let search = Search { recognisers: self.recognisers, pattern, room: None };
-                let inventory = side::look(files, self.fetcher, search, &Quiet)?;
-                let (curves, dumps) = (inventory.all::<CurveFile>().to_vec(), inventory.all::<DumpFolder>().to_vec());
+                let inventory = side::inventory_of_side(files, self.fetcher, search, &Quiet)?;
+                let (curves, dumps) =
+                    (inventory.artifacts::<CurveFile>().to_vec(), inventory.artifacts::<DumpFolder>().to_vec());
                 // Not as it was given, which may hold a secret.
                 found.push(Repeat { name: inventory.location().to_owned(), curves, dumps });
             }
@@ -61,14 +62,14 @@ impl Repeats<'_> {
 }
 
 /// The error about too few repeats; `found` says how many there were.
-pub fn too_few(locations: &[String], found: &str) -> Error {
+pub fn too_few_repeats(locations: &[String], found: &str) -> Error {
     let message = format!("noise needs two repeats at least, better three; {found} were found");
     Error::new(ErrorKind::Usage, locations.join(", "), message)
         .with_help("give several runs of the same case, or a folder with one run per entry")
 }
 
 /// The error about two runs that are not repeats of one case, with the reason `why`.
-pub fn other_run([first, second]: [&str; 2], why: &str, help: &str) -> Error {
+pub fn not_a_repeat([first, second]: [&str; 2], why: &str, help: &str) -> Error {
     Error::new(ErrorKind::Usage, second, format!("is not a repeat of {first}: {why}")).with_help(help)
 }
 
@@ -76,7 +77,7 @@ pub fn other_run([first, second]: [&str; 2], why: &str, help: &str) -> Error {
 ///
 /// # Errors
 /// Errors of opening it; `Policy` where it is damaged, or holds a number that no limit can be made of.
-pub fn band_file(location: &Held, fetcher: &Fetcher) -> Result<Option<NoiseBand>> {
+pub fn read_band_file(location: &TrustedLocation, fetcher: &Fetcher) -> Result<Option<NoiseBand>> {
     let files = fetcher.open(location, Trust::Baseline, &Quiet)?.files;
     let [entry] = files.list() else { return Ok(None) };
     let source = files.open(&entry.path)?;

@@ -3,18 +3,18 @@
 use crate::error::Result;
 use crate::msprobe::dump::Matching;
 use crate::policy::Policy;
-use crate::policy::location::{Held, Holder};
+use crate::policy::location::{LocationResolver, TrustedLocation};
 use crate::verdict::CheckId;
 
 /// A request as a user states it. Nothing has confirmed yet that the locations it names may be trusted.
 #[derive(Clone, Debug)]
-pub struct Asked {
+pub struct UncheckedRequest {
     /// Location of the trusted run.
     pub baseline: String,
     /// Location of the run to judge.
     pub candidate: String,
     /// Further runs of both sides.
-    pub several: Several<String>,
+    pub several: FurtherRuns<String>,
     /// The checks to run.
     pub checks: Vec<CheckId>,
     /// The policy, with what flags put in place of its values.
@@ -23,27 +23,34 @@ pub struct Asked {
     pub matching: Matching,
 }
 
-impl Asked {
+impl UncheckedRequest {
     /// The request of a job that trusts all of its files.
-    pub fn of_own_files(self) -> Request {
+    pub fn trust_own_files(self) -> Request {
         let Self { baseline, candidate, several, checks, policy, matching } = self;
-        let baselines = several.baseline.iter().map(Held::own).collect();
-        let several = several.with(baselines);
-        Request { baseline: Held::own(baseline), candidate, several, checks, policy: policy.of_own_files(), matching }
+        let baselines = several.baseline.iter().map(TrustedLocation::own).collect();
+        let several = several.with_baselines(baselines);
+        Request {
+            baseline: TrustedLocation::own(baseline),
+            candidate,
+            several,
+            checks,
+            policy: policy.trust_own_files(),
+            matching,
+        }
     }
 
     /// The request, after `by` has resolved each location that can affect the verdict.
     ///
     /// # Errors
     /// Errors of `by`.
-    pub fn hold(self, by: &mut Holder<'_>) -> Result<Request> {
+    pub fn resolve_locations(self, by: &mut LocationResolver<'_>) -> Result<Request> {
         let Self { baseline, candidate, several, checks, mut policy, matching } = self;
         policy.baseline.location = [vec![baseline], several.baseline.clone()].concat().into();
         policy.candidate.location = [vec![candidate.clone()], several.candidate.clone()].concat().into();
-        policy.hold(by)?;
-        let mut held = policy.baseline.location.held()?.into_iter();
+        policy.resolve_locations(by)?;
+        let mut held = policy.baseline.location.trusted()?.into_iter();
         let baseline = held.next().unwrap_or_default();
-        let several = several.with(held.collect());
+        let several = several.with_baselines(held.collect());
         Ok(Request { baseline, candidate, several, checks, policy, matching })
     }
 }
@@ -52,11 +59,11 @@ impl Asked {
 #[derive(Clone, Debug)]
 pub struct Request {
     /// Location of the trusted run.
-    pub baseline: Held,
+    pub baseline: TrustedLocation,
     /// Location of the run to judge.
     pub candidate: String,
     /// Further runs of both sides.
-    pub several: Several,
+    pub several: FurtherRuns,
     /// The checks to run, in this order; a command for one check names just that one.
     pub checks: Vec<CheckId>,
     /// Policy that decides the verdict; its locations are held.
@@ -67,7 +74,7 @@ pub struct Request {
 
 /// Further runs of both sides, which are judged as samples.
 #[derive(Clone, Debug)]
-pub struct Several<L = Held> {
+pub struct FurtherRuns<L = TrustedLocation> {
     /// Locations of the baseline's.
     pub baseline: Vec<L>,
     /// Locations of the candidate's.
@@ -80,22 +87,22 @@ pub struct Several<L = Held> {
     pub reruns: Vec<(String, String)>,
 }
 
-impl<L> Default for Several<L> {
+impl<L> Default for FurtherRuns<L> {
     fn default() -> Self {
         let (baseline, candidate, node, reruns) = Default::default();
         Self { baseline, candidate, are_runs: [false; 2], node, reruns }
     }
 }
 
-impl<L> Several<L> {
+impl<L> FurtherRuns<L> {
     /// Replaces the locations of the baseline's runs.
-    fn with<M>(self, baseline: Vec<M>) -> Several<M> {
+    fn with_baselines<M>(self, baseline: Vec<M>) -> FurtherRuns<M> {
         let Self { candidate, are_runs, node, reruns, .. } = self;
-        Several { baseline, candidate, are_runs, node, reruns }
+        FurtherRuns { baseline, candidate, are_runs, node, reruns }
     }
 
     /// Whether a side may hold more than one run.
-    pub fn is_any(&self) -> bool {
+    pub fn has_several(&self) -> bool {
         !self.baseline.is_empty() || !self.candidate.is_empty() || self.are_runs.contains(&true)
     }
 }

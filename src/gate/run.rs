@@ -5,7 +5,7 @@ use super::discover::Inventory;
 use super::loss::{self, UnreadLog};
 use super::mistake;
 use super::outcome::CheckOutcome;
-use super::request::{Request, Several};
+use super::request::{FurtherRuns, Request};
 use super::sides::Sides;
 use super::surroundings::{Shared, Surroundings};
 use super::training::Training;
@@ -13,18 +13,18 @@ use super::{alone, history, identical, known_defects, label, one_by_one, opening
 use crate::check::Command;
 use crate::compare::measurements::Measurements;
 use crate::diagnose;
-use crate::diagnose::next_dump::{self, Situation, Sizes};
+use crate::diagnose::next_dump::{self, RecordedSizes, Situation};
 use crate::error::Result;
 use crate::fetch::progress::Progress;
 use crate::fetch::{Fetcher, Source};
 use crate::judge::invariants;
 use crate::judge::partial_coverage;
 use crate::judge::rule::artifacts as rules;
-use crate::judge::samples::decide::Setting;
-use crate::judge::samples::runs::Runs;
+use crate::judge::samples::decide::SampleSetting;
+use crate::judge::samples::runs::SampleRuns;
 use crate::judge::settle::settle;
-use crate::report::sink::{Dropped, Kept};
-use crate::report::{Judged, Outcome};
+use crate::report::sink::{DiscardingSink, MemorySink};
+use crate::report::{JudgedRun, RunOutcome};
 use crate::result::confirm::Rerun;
 use crate::result::finding::Finding;
 use crate::result::observation::Observation;
@@ -37,8 +37,8 @@ use crate::verdict::{CheckId, Side, Verdict};
 ///
 /// An error means that nothing could be judged at all (a path that is not there); damage inside an artifact is a
 /// finding of its unit.
-pub fn run(request: &Request, progress: &dyn Progress) -> Result<Outcome> {
-    let (fetcher, kept) = (Fetcher::default(), Kept::default());
+pub fn run(request: &Request, progress: &dyn Progress) -> Result<RunOutcome> {
+    let (fetcher, kept) = (Fetcher::default(), MemorySink::default());
     let surroundings = Surroundings::new(&fetcher, &kept);
     let judged = run_by(request, &surroundings, &Measurements::default(), progress)?;
     Ok(kept.into_outcome(judged))
@@ -54,9 +54,9 @@ pub fn run_by(
     surroundings: &Surroundings<'_>,
     measurements: &Measurements,
     progress: &dyn Progress,
-) -> Result<Judged> {
+) -> Result<JudgedRun> {
     known_defects::refuse_blind(&request.policy)?;
-    let asked = operations::Asked::new(measurements, surroundings.sink);
+    let asked = operations::OperationSink::new(measurements, surroundings.sink);
     let surroundings = &Surroundings { sink: &asked, ..*surroundings };
     let shared = Shared {
         request,
@@ -68,10 +68,10 @@ pub fn run_by(
     };
     let mut sides = opening::open(request, surroundings, progress)?;
     let mut result = empty_result(request, &sides);
-    let about = surroundings.about.iter().cloned();
+    let about = surroundings.known_findings.iter().cloned();
     let general = about.chain(general_findings(request, &sides, surroundings.training));
     result.measured = general.map(|finding| Observation::of_check(CheckId::Artifacts, finding)).collect();
-    let (mut sizes, mut looked, mut tests) = (Sizes::default(), Vec::new(), 0);
+    let (mut sizes, mut looked, mut tests) = (RecordedSizes::default(), Vec::new(), 0);
     for id in &request.checks {
         let Some(part) = check(*id, &mut sides, surroundings, &shared, &mut tests)? else { continue };
         result.checks.push(part.check);
@@ -86,16 +86,16 @@ pub fn run_by(
         sizes = part.sizes.unwrap_or(sizes);
     }
     asked.refuse_unmatched()?;
-    let setting = Setting { policy: &request.policy.samples, profile: request.policy.profile };
+    let setting = SampleSetting { policy: &request.policy.samples, profile: request.policy.profile };
     result.samples = sides.samples.as_ref().map(|sampled| summary(&sampled.runs, setting, tests));
     if sides.is_alone {
-        result.looked = invariants::all_of(&looked);
+        result.looked = invariants::all_invariants(&looked);
     }
     add_digests(&mut result, &sides);
     settle(&mut result, &request.policy);
-    again(&mut result, request, surroundings, progress)?;
+    judge_reruns(&mut result, request, surroundings, progress)?;
     diagnose(&mut result, &sizes);
-    Ok(Judged { result, facts: history::facts(&sides.candidate, &request.policy) })
+    Ok(JudgedRun { result, facts: history::facts(&sides.candidate, &request.policy) })
 }
 
 /// Runs one check; `None` for an entry that is not a check of a run.
@@ -108,12 +108,12 @@ fn check(
 ) -> Result<Option<CheckOutcome>> {
     let Shared { request, measurements, .. } = *shared;
     let policy = &request.policy;
-    let Some(check) = checks::of(id) else { return Ok(None) };
-    if let Some(judge) = check.of_tree {
+    let Some(check) = checks::find_check(id) else { return Ok(None) };
+    if let Some(judge) = check.judge_tree {
         return Ok(judge(surroundings, shared));
     }
     if sides.samples.is_some() {
-        if let Some(judge) = check.several {
+        if let Some(judge) = check.judge_samples {
             return judge(sides, shared, tests).map(Some);
         }
         let mut part = one_by_one::judge(check, sides, surroundings, shared)?;
@@ -122,23 +122,23 @@ fn check(
     }
     if sides.is_alone {
         let mut part = alone::judge(check, &sides.candidate, policy, shared.progress);
-        part.say(unknown_format(id, request, sides, Side::Candidate));
+        part.add_findings(unknown_format(id, request, sides, Side::Candidate));
         return Ok(Some(part));
     }
     let mut part = (check.judge)(sides, surroundings, shared)?;
     block_one_sided(&mut part, sides);
     for side in [Side::Baseline, Side::Candidate] {
-        part.say(unknown_format(id, request, sides, side));
+        part.add_findings(unknown_format(id, request, sides, side));
     }
-    part.say(identical::same_files(id, sides, policy));
+    part.add_findings(identical::same_files_finding(id, sides, policy));
     let wide = known_defects::wide_limits(&part, policy);
-    part.say(wide);
-    part.say(partial_coverage::findings(id, measurements));
+    part.add_findings(wide);
+    part.add_findings(partial_coverage::findings(id, measurements));
     Ok(Some(part))
 }
 
 /// Runs and levels of the tests, for the result.
-fn summary(runs: &Runs, setting: Setting<'_>, tests: usize) -> Samples {
+fn summary(runs: &SampleRuns, setting: SampleSetting<'_>, tests: usize) -> Samples {
     Samples {
         alpha: setting.policy.alpha.get().into(),
         power: setting.policy.power.get().into(),
@@ -152,7 +152,7 @@ fn summary(runs: &Runs, setting: Setting<'_>, tests: usize) -> Samples {
 ///
 /// # Errors
 /// As [`run_by`].
-fn again(
+fn judge_reruns(
     result: &mut GateResult,
     request: &Request,
     surroundings: &Surroundings<'_>,
@@ -168,9 +168,9 @@ fn again(
     let first = Rerun { node: several.node.clone(), location: result.candidate.location.clone(), blocks: true };
     let mut runs = vec![first];
     for (node, location) in &several.reruns {
-        let several = Several { node: String::new(), reruns: Vec::new(), ..several.clone() };
+        let several = FurtherRuns { node: String::new(), reruns: Vec::new(), ..several.clone() };
         let again = Request { candidate: location.clone(), several, ..request.clone() };
-        let surroundings = Surroundings { sink: &Dropped, ..*surroundings };
+        let surroundings = Surroundings { sink: &DiscardingSink, ..*surroundings };
         let judged = run_by(&again, &surroundings, &Measurements::default(), progress)?.result;
         runs.push(Rerun { node: node.clone(), location: judged.candidate.location, blocks: judged.verdict.blocks() });
     }
@@ -180,8 +180,8 @@ fn again(
 }
 
 /// Diagnoses the findings of all checks together, and chooses the next dump.
-fn diagnose(result: &mut GateResult, sizes: &Sizes) {
-    let run = diagnose::Run { verdict: result.verdict, checks: &result.checks, findings: &result.findings };
+fn diagnose(result: &mut GateResult, sizes: &RecordedSizes) {
+    let run = diagnose::RunOutcome { verdict: result.verdict, checks: &result.checks, findings: &result.findings };
     let shown = std::mem::take(&mut result.diagnoses);
     result.diagnoses = diagnose::story(shown, &run);
     result.next_dump = next_dump::plan(&Situation {
@@ -224,7 +224,7 @@ fn empty_result(request: &Request, sides: &Sides) -> GateResult {
             let path = if name.is_empty() || row.path == name { row.path } else { format!("{name}/{}", row.path) };
             ArtifactRow { path, ..row }
         };
-        inventory.rows(side).into_iter().map(of_run).collect::<Vec<_>>()
+        inventory.artifact_rows(side).into_iter().map(of_run).collect::<Vec<_>>()
     };
     let artifacts: Vec<ArtifactRow> = sides.runs().flat_map(rows).collect();
     GateResult {
@@ -273,30 +273,30 @@ fn empty_result(request: &Request, sides: &Sides) -> GateResult {
 /// Findings before any check: a failed training job, damaged files, and sides with nothing in them.
 fn general_findings(request: &Request, sides: &Sides, training: Option<Training>) -> Vec<Finding> {
     let candidate = &sides.candidate;
-    let is_recognised = |inventory: &Inventory| request.checks.iter().any(|check| inventory.has(*check));
+    let is_recognised = |inventory: &Inventory| request.checks.iter().any(|check| inventory.has_files_of(*check));
     // The finding about the training job comes first, so that it begins the report.
     let mut findings: Vec<Finding> =
         training.and_then(|training| training.finding(candidate, is_recognised(candidate))).into_iter().collect();
     let is_training_told = !findings.is_empty();
     findings.extend(sides.is_alone.then(|| alone::no_baseline(candidate.location())));
     for (side, _, inventory) in sides.runs() {
-        findings.extend(inventory.about.iter().cloned());
+        findings.extend(inventory.location_findings.iter().cloned());
         findings.extend(inventory.damage_findings(side, &request.checks));
     }
-    for (side, inventory) in sides.there() {
+    for (side, inventory) in sides.present_sides() {
         let is_several = sides.samples.is_some();
         if is_several && (sides.is_recorded(side) || sides.runs().any(|(of, _, run)| of == side && is_recognised(run)))
         {
             continue;
         }
-        let is_told = !inventory.about.is_empty() || (side == Side::Candidate && is_training_told);
+        let is_told = !inventory.location_findings.is_empty() || (side == Side::Candidate && is_training_told);
         let is_explained =
-            inventory.files() == 0 && is_told || unknown_format(CheckId::Loss, request, sides, side).is_some();
+            inventory.file_count() == 0 && is_told || unknown_format(CheckId::Loss, request, sides, side).is_some();
         if !is_explained && !is_recognised(inventory) {
             findings.push(nothing_recognised(request, sides, side));
         }
     }
-    findings.extend(identical::same_location(sides, &request.policy).filter(|_| !sides.is_alone));
+    findings.extend(identical::same_location_finding(sides, &request.policy).filter(|_| !sides.is_alone));
     findings
 }
 
@@ -307,12 +307,12 @@ fn unknown_format(check: CheckId, request: &Request, sides: &Sides, side: Side) 
         Side::Baseline => (&sides.baseline, &sides.candidate),
         Side::Candidate => (&sides.candidate, &sides.baseline),
     };
-    if check != CheckId::Loss || !request.checks.contains(&check) || inventory.has(check) {
+    if check != CheckId::Loss || !request.checks.contains(&check) || inventory.has_files_of(check) {
         return None;
     }
     let pattern = loss::log_pattern(&request.policy.loss).ok().flatten();
     let others: Vec<Source> = other.unread_logs().collect();
-    inventory.unread_log(|file| UnreadLog::of(file, pattern.as_ref(), &others)?.finding(side))
+    inventory.unread_log(|file| UnreadLog::from_file(file, pattern.as_ref(), &others)?.finding(side))
 }
 
 /// Finding about a side that holds nothing to judge. It suggests another command, a log pattern, or a way out of a mistake.
@@ -320,13 +320,13 @@ fn nothing_recognised(request: &Request, sides: &Sides, side: Side) -> Finding {
     let inventory = if side == Side::Baseline { &sides.baseline } else { &sides.candidate };
     let finding = Finding::new(&rules::NOTHING_RECOGNISED, inventory.location())
         .with("side", side.as_str())
-        .with("files", inventory.files());
-    let other = CheckId::CHECKS.iter().copied().find(|check| inventory.has(*check));
+        .with("files", inventory.file_count());
+    let other = CheckId::CHECKS.iter().copied().find(|check| inventory.has_files_of(*check));
     let command = other.and_then(|check| Command::ALL.into_iter().find(|command| command.checks().contains(&check)));
     if let Some(command) = command {
         let name = command.as_str();
         let finding = finding.with("command", name);
-        if !other.is_some_and(|other| sides.baseline.has(other) && sides.candidate.has(other)) {
+        if !other.is_some_and(|other| sides.baseline.has_files_of(other) && sides.candidate.has_files_of(other)) {
             return finding;
         }
         let line = format!("`precision-gate {name} {} {}`", sides.baseline.location(), sides.candidate.location());
@@ -334,18 +334,18 @@ fn nothing_recognised(request: &Request, sides: &Sides, side: Side) -> Finding {
     }
     let judges_curves = request.checks.contains(&CheckId::Loss);
     let pattern = loss::log_pattern(&request.policy.loss).ok().flatten();
-    match inventory.unread_log(|file| UnreadLog::of(file, pattern.as_ref(), &[])).filter(|_| judges_curves) {
+    match inventory.unread_log(|file| UnreadLog::from_file(file, pattern.as_ref(), &[])).filter(|_| judges_curves) {
         Some(UnreadLog::Other { name, lines, has_pattern }) => {
             finding.with("log", name).with("lines", lines).with("pattern", usize::from(has_pattern))
         }
-        _ => mistake::told(finding, sides, side),
+        _ => mistake::with_mistake(finding, sides, side),
     }
 }
 
 /// Makes a check incomplete that has artifacts on one side only.
 fn block_one_sided(part: &mut CheckOutcome, sides: &Sides) {
     let id = part.check.id;
-    let side = match (sides.baseline.has(id), sides.candidate.has(id)) {
+    let side = match (sides.baseline.has_files_of(id), sides.candidate.has_files_of(id)) {
         (true, false) => Side::Baseline,
         (false, true) => Side::Candidate,
         _ => return,
@@ -354,5 +354,5 @@ fn block_one_sided(part: &mut CheckOutcome, sides: &Sides) {
         .of_check(id)
         .with("check", id.as_str())
         .with("side", side.as_str());
-    part.say([finding]);
+    part.add_findings([finding]);
 }

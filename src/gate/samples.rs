@@ -6,15 +6,15 @@ use super::baseline_name::SCHEME;
 use super::discover::Inventory;
 use super::entries::entries;
 use super::location;
-use super::repeats::band_file;
+use super::repeats::read_band_file;
 use super::request::Request;
 use super::side::{self, Opening};
-use super::sides::{Recorded, Sampled, Sides};
+use super::sides::{RecordedRuns, Sampled, Sides};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::{Location, Trust};
 use crate::judge::loss::noise::NoiseBand;
-use crate::judge::samples::runs::{Runs, seed_of};
-use crate::policy::location::Held;
+use crate::judge::samples::runs::{SampleRuns, seed_of};
+use crate::policy::location::TrustedLocation;
 use crate::result::samples::SampledRun;
 use crate::verdict::{PerSide, Side};
 
@@ -46,13 +46,13 @@ pub(super) fn open(request: &Request, opening: Opening<'_>) -> Result<Sides> {
         None => names(&baseline_runs),
     };
     let named = PerSide { baseline: of_baseline, candidate: names(&candidate_runs) };
-    let runs = Runs::of(named, opening.policy.samples.pair);
+    let runs = SampleRuns::new(named, opening.policy.samples.pair);
     let (baseline, baseline_runs) = first(baseline_runs, &request.baseline, opening)?;
     let (candidate, candidate_runs) = first(candidate_runs, &request.candidate, opening)?;
     let locations = PerSide { baseline: shown(&baselines), candidate: shown(&candidates) };
     let samples = Some(Sampled {
         locations,
-        more: PerSide { baseline: baseline_runs, candidate: candidate_runs },
+        further_runs: PerSide { baseline: baseline_runs, candidate: candidate_runs },
         runs,
         recorded,
     });
@@ -69,11 +69,11 @@ fn named(name: &str) -> SampledRun {
     SampledRun { name: name.to_owned(), seed: seed_of(name), left_out: None }
 }
 
-fn recorded(location: &Held, opening: Opening<'_>) -> Result<Option<Recorded>> {
+fn recorded(location: &TrustedLocation, opening: Opening<'_>) -> Result<Option<RecordedRuns>> {
     if location.starts_with(SCHEME) || Location::parse(location)?.is_remote() {
         return Ok(None);
     }
-    let Some(NoiseBand { sample, .. }) = band_file(location, opening.fetcher)? else { return Ok(None) };
+    let Some(NoiseBand { sample, .. }) = read_band_file(location, opening.fetcher)? else { return Ok(None) };
     if sample.is_empty() {
         let message = "holds a band and no runs, so that it is no baseline";
         let error = Error::new(ErrorKind::Policy, location.to_string(), message);
@@ -85,7 +85,7 @@ fn recorded(location: &Held, opening: Opening<'_>) -> Result<Option<Recorded>> {
 /// The first run and the others; a side without any is an empty one.
 fn first(runs: Vec<Run>, location: &str, opening: Opening<'_>) -> Result<(Inventory, Vec<Inventory>)> {
     let mut runs = runs.into_iter().map(|run| run.inventory);
-    let first = runs.next().map_or_else(|| side::nothing(location, opening), Ok)?;
+    let first = runs.next().map_or_else(|| side::empty_inventory(location, opening), Ok)?;
     Ok((first, runs.collect()))
 }
 
@@ -100,7 +100,7 @@ fn side_of(locations: &[&str], are_runs: bool, side: Side, opening: Opening<'_>)
         let trust = if side == Side::Baseline { Trust::Baseline } else { Trust::Any };
         let files = location::open(location, trust, opening.fetcher, opening.progress)?;
         for (name, files) in entries(&files) {
-            let inventory = side::look(files, opening.fetcher, opening.search, opening.progress)?;
+            let inventory = side::inventory_of_side(files, opening.fetcher, opening.search, opening.progress)?;
             found.push(Run { name, inventory });
         }
     }

@@ -11,14 +11,14 @@ use serde::Serialize;
 use super::checks::recognisers;
 use super::known_defects;
 use super::loss;
-use super::repeats::Repeats;
+use super::repeats::RepeatOpener;
 use crate::error::Result;
 use crate::fetch::Fetcher;
 use crate::policy::Policy;
 use crate::policy::loss::Mode;
 use crate::policy::loss::limit::Share;
 use crate::verdict::Verdict;
-use synthetic::{Defect, Noise, Run};
+use synthetic::{Defect, Noise, SyntheticRun};
 
 /// Steps of a made run.
 const STEPS: u64 = 200;
@@ -93,10 +93,10 @@ const DEFECTS: [(&str, &str, Defect); 15] = [
 /// Judges all made runs by `policy`.
 pub fn run(policy: &Policy) -> Result<Selftest> {
     let fetcher = Fetcher::default();
-    let repeats = Repeats { fetcher: &fetcher, recognisers: recognisers() };
-    let judged = |name, what, is_defect, candidate: &Run| -> Result<Case> {
-        let baseline = Run::healthy(STEPS, SEED).file("baseline");
-        let mut outcome = loss::check(&[baseline], &[candidate.file("candidate")], policy, repeats, None)?;
+    let repeats = RepeatOpener { fetcher: &fetcher, recognisers: recognisers() };
+    let judged = |name, what, is_defect, candidate: &SyntheticRun| -> Result<Case> {
+        let baseline = SyntheticRun::healthy(STEPS, SEED).curve_file("baseline");
+        let mut outcome = loss::check(&[baseline], &[candidate.curve_file("candidate")], policy, repeats, None)?;
         let applied = outcome.settle(policy);
         let verdict = outcome.check.verdict;
         let blocks = verdict.blocks();
@@ -114,7 +114,7 @@ pub fn run(policy: &Policy) -> Result<Selftest> {
     for (name, what, noise) in HEALTHY {
         // A policy that excludes randomness refuses a run with dropout, and rightly so.
         if noise != Noise::Dropout || policy.loss.mode != Mode::SameWeights {
-            cases.push(judged(name, what, false, &Run::healthy(STEPS, SEED).with_noise(noise, SEED + 1))?);
+            cases.push(judged(name, what, false, &SyntheticRun::healthy(STEPS, SEED).with_noise(noise, SEED + 1))?);
         }
     }
     let needed = Share::default().get();
@@ -123,7 +123,7 @@ pub fn run(policy: &Policy) -> Result<Selftest> {
         if matches!(defect, Defect::Cut { .. }) && policy.loss.coverage.get() < needed {
             continue;
         }
-        let run = Run::healthy(STEPS, SEED).with_noise(Noise::Dense, SEED + 1).with_defect(defect, SEED + 2);
+        let run = SyntheticRun::healthy(STEPS, SEED).with_noise(Noise::Dense, SEED + 1).with_defect(defect, SEED + 2);
         cases.push(judged(name, what, true, &run)?);
     }
     cases.extend(tensors(policy));
@@ -148,7 +148,7 @@ mod tests {
     use super::*;
 
     fn selftest(yaml: &str) -> Selftest {
-        let codes: Vec<&str> = crate::judge::register::all().map(|rule| rule.code).collect();
+        let codes: Vec<&str> = crate::judge::register::all_rules().map(|rule| rule.code).collect();
         run(&Policy::parse("policy.yml", yaml, &codes).expect("sound")).expect("runs")
     }
 

@@ -6,11 +6,11 @@ use super::baseline_name::{self, LOCK};
 use super::discover::{self, Inventory, Search};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::progress::Progress;
-use crate::fetch::{Disk, Fetcher, FileEntry, Files, Location, Opened, Origin, Source, Trust};
+use crate::fetch::{ArtifactOrigin, Disk, Fetcher, FileEntry, Files, Location, Opened, Source, Trust};
 use crate::gate::training::Training;
 use crate::judge::location::{self as rules, OriginFacts};
 use crate::policy::Policy;
-use crate::policy::location::Held;
+use crate::policy::location::TrustedLocation;
 use crate::read::archive::folder;
 use crate::read::{pack, tensor_file};
 use crate::result::finding::Finding;
@@ -37,9 +37,9 @@ pub(super) fn open(location: &str, side: Side, opening: Opening<'_>) -> Result<I
     let trust = if side == Side::Baseline { Trust::Baseline } else { Trust::Any };
     match opening.fetcher.open(location, trust, opening.progress) {
         Ok(Opened { files, origin }) => {
-            let mut inventory = look(files, opening.fetcher, opening.search, opening.progress)?;
+            let mut inventory = inventory_of_side(files, opening.fetcher, opening.search, opening.progress)?;
             if let Some(origin) = origin.filter(|_| side == Side::Baseline) {
-                inventory.about = of_origin(inventory.location(), origin, opening.policy);
+                inventory.location_findings = of_origin(inventory.location(), origin, opening.policy);
             }
             Ok(inventory)
         }
@@ -51,7 +51,7 @@ pub(super) fn open(location: &str, side: Side, opening: Opening<'_>) -> Result<I
 pub(super) fn open_candidate(location: &str, opening: Opening<'_>, training: Option<Training>) -> Result<Inventory> {
     match open(location, Side::Candidate, opening) {
         Err(error) if error.kind() == ErrorKind::NotFound && training.is_some_and(Training::explains_absence) => {
-            nothing(location, opening)
+            empty_inventory(location, opening)
         }
         opened => opened,
     }
@@ -61,27 +61,27 @@ pub(super) fn open_candidate(location: &str, opening: Opening<'_>, training: Opt
 ///
 /// # Errors
 /// Any error of opening it, because the comparison that was asked for needs it.
-pub(super) fn open_reference(location: &Held, opening: Opening<'_>) -> Result<Inventory> {
+pub(super) fn open_reference(location: &TrustedLocation, opening: Opening<'_>) -> Result<Inventory> {
     let files = opening.fetcher.open(location, Trust::Baseline, opening.progress)?.files;
-    look(files, opening.fetcher, opening.search, opening.progress)
+    inventory_of_side(files, opening.fetcher, opening.search, opening.progress)
 }
 
 /// The empty side for a baseline name that no lock file pins, so that it was not resolved before.
 fn unpinned(location: &str, name: &str, side: Side, opening: Opening<'_>) -> Result<Inventory> {
     let help = format!("record it: `{}`", baseline_name::record_command(name));
     let reason = format!("{} pins no such baseline for this branch", LOCK);
-    empty(location, rules::absent(&rules::MISSING, location, side, &reason, &help), opening)
+    empty(location, rules::absence_finding(&rules::MISSING, location, side, &reason, &help), opening)
 }
 
 /// A side without files and without findings.
-pub(super) fn nothing(location: &str, opening: Opening<'_>) -> Result<Inventory> {
-    discover::look(Arc::new(Nothing { location: location.to_owned() }), opening.search, opening.progress)
+pub(super) fn empty_inventory(location: &str, opening: Opening<'_>) -> Result<Inventory> {
+    discover::inventory_of_files(Arc::new(Nothing { location: location.to_owned() }), opening.search, opening.progress)
 }
 
 /// A side without files, with the finding that explains it.
 fn empty(location: &str, finding: Finding, opening: Opening<'_>) -> Result<Inventory> {
-    let mut inventory = nothing(location, opening)?;
-    inventory.about = vec![finding];
+    let mut inventory = empty_inventory(location, opening)?;
+    inventory.location_findings = vec![finding];
     Ok(inventory)
 }
 
@@ -101,44 +101,49 @@ fn absent(location: &str, side: Side, opening: Opening<'_>, error: &Error) -> Op
         }
         (help, Side::Candidate) => help.unwrap_or("check that the run has uploaded it").to_owned(),
     };
-    let finding = rules::absent(rule, &location, side, error.message(), &help);
+    let finding = rules::absence_finding(rule, &location, side, error.message(), &help);
     Some(empty(&location, finding, opening))
 }
 
-fn of_origin(location: &str, origin: Origin, policy: &Policy) -> Vec<Finding> {
+fn of_origin(location: &str, origin: ArtifactOrigin, policy: &Policy) -> Vec<Finding> {
     let facts = OriginFacts {
-        what: origin.what,
+        what: origin.description,
         commit: origin.commit,
         created: origin.created,
         expires: origin.expires,
         passed_over: origin.passed_over,
         is_proved: origin.proved.is_some(),
     };
-    rules::of_origin(location, &facts, policy.profile, policy.today)
+    rules::origin_findings(location, &facts, policy.profile, policy.today)
 }
 
 /// Lists the artifacts in `files`; a single archive is opened as the folder that it holds.
-pub(super) fn look(
+pub(super) fn inventory_of_side(
     files: Arc<dyn Files>,
     fetcher: &Fetcher,
     search: Search<'_>,
     progress: &dyn Progress,
 ) -> Result<Inventory> {
     let search = Search { room: Some(fetcher.room()), ..search };
-    let Some((source, head)) = single_archive(files.as_ref()) else { return discover::look(files, search, progress) };
+    let Some((source, head)) = single_archive(files.as_ref()) else {
+        return discover::inventory_of_files(files, search, progress);
+    };
     match folder::open(source, files.location(), fetcher.disk()) {
         Ok(members) => {
-            let inventory = discover::look(Arc::new(members), search, progress)?;
+            let inventory = discover::inventory_of_files(Arc::new(members), search, progress)?;
             // A zip archive without any known artifact in it is treated as a plain file.
             let is_other = head.starts_with(b"PK") && inventory.is_unknown();
-            if is_other { discover::look(files, search, progress) } else { Ok(inventory) }
+            if is_other { discover::inventory_of_files(files, search, progress) } else { Ok(inventory) }
         }
         Err(error) if head.starts_with(b"PK") && error.kind() == ErrorKind::Corrupt => {
-            discover::look(files, search, progress)
+            discover::inventory_of_files(files, search, progress)
         }
         Err(error) => {
-            let inventory =
-                discover::look(Arc::new(Nothing { location: files.location().to_owned() }), search, progress)?;
+            let inventory = discover::inventory_of_files(
+                Arc::new(Nothing { location: files.location().to_owned() }),
+                search,
+                progress,
+            )?;
             Ok(inventory.with_damaged(files.list().first().map_or("", |entry| &entry.path), error))
         }
     }

@@ -5,22 +5,22 @@
 use precision_gate_source::STACK;
 use rayon::prelude::*;
 
-use super::discover::{Evidence, Extent, Recogniser};
+use super::discover::{Extent, Recogniser, RecognitionEvidence};
 use super::outcome::CheckOutcome;
 use super::request::Request;
 use super::surroundings::{Shared, SourceTree, Surroundings};
 use super::wiring::GateCheck;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::progress::Progress;
-use crate::history::record::Facts;
+use crate::history::record::EnvironmentFacts;
 use crate::judge::rule::artifacts::{CHANGE_UNKNOWN, NO_SOURCE};
 use crate::judge::settle::settle;
-use crate::judge::source::{Context, Flags, Looked, findings, look, look_other};
+use crate::judge::source::{Context, Flags, Looked, file_findings, look, look_other};
 use crate::policy::Policy;
 use crate::policy::source::SourcePolicy;
 use crate::read::source::files::{self, Found, Kind};
 use crate::read::source::{MOST_BYTES, Module, Touched, notebook};
-use crate::report::Judged;
+use crate::report::JudgedRun;
 use crate::result::finding::Finding;
 use crate::result::observation::Observation;
 use crate::result::this_tool;
@@ -30,12 +30,17 @@ use crate::verdict::{CheckId, Verdict};
 
 /// The check of source.
 pub(super) const CHECK: GateCheck = GateCheck {
-    recogniser: Recogniser { check: ID, by: Evidence::Signature, extent: Extent::Content, look: |_| None },
+    recogniser: Recogniser {
+        check: ID,
+        evidence: RecognitionEvidence::Signature,
+        extent: Extent::Content,
+        recognise: |_| None,
+    },
     judge: |_, surroundings, shared| Ok(of_tree(surroundings, shared).unwrap_or_else(|| CheckOutcome::new(ID))),
-    several: None,
+    judge_samples: None,
     measure: None,
-    health: None,
-    of_tree: Some(of_tree),
+    judge_alone: None,
+    judge_tree: Some(of_tree),
 };
 
 const ID: CheckId = CheckId::Source;
@@ -54,7 +59,7 @@ fn of_tree(surroundings: &Surroundings<'_>, shared: &Shared<'_>) -> Option<Check
     };
     Some(judge(tree, policy, memory(surroundings), shared.progress).unwrap_or_else(|error| {
         let mut outcome = CheckOutcome::new(ID);
-        outcome.say([nothing_read(tree, 0, &error.to_string())]);
+        outcome.add_findings([nothing_read(tree, 0, &error.to_string())]);
         outcome
     }))
 }
@@ -94,7 +99,7 @@ fn judge(tree: &SourceTree, policy: &Policy, memory: u64, progress: &dyn Progres
             read += usize::from(looked.is_read());
         }
         let is_read = looked.is_read();
-        let of_file = findings(file, looked, &context, source, touched);
+        let of_file = file_findings(file, looked, &context, source, touched);
         let unit = SourceUnit { file: file.to_owned(), verdict: Verdict::Skipped, findings: 0, is_read };
         outcome.add_unit(Unit::Source(Box::new(unit)), of_file.findings);
         outcome.accepted.extend(of_file.accepted);
@@ -155,7 +160,7 @@ fn look_at_others<'a>(
         let touched = tree.change.as_ref().map(|change| change.touched(found, file, Some(&content)));
         let text = String::from_utf8(content).ok()?;
         let looked = match kind {
-            Kind::Notebook => look(&Module::parse(file, notebook::code(&text).into_bytes()), true),
+            Kind::Notebook => look(&Module::parse(file, notebook::python_code(&text).into_bytes()), true),
             kind => look_other(file, kind, &text),
         };
         Some(LookedAt { file, looked, touched })
@@ -169,11 +174,11 @@ const LARGE: u64 = 1 << 20;
 /// Adds findings where nothing could be read, or where the lines of the change are unknown.
 fn finish(outcome: &mut CheckOutcome, tree: &SourceTree, (read, total): (usize, usize)) {
     if read == 0 {
-        outcome.say([nothing_read(tree, total, "")]);
+        outcome.add_findings([nothing_read(tree, total, "")]);
     }
-    if !tree.unknown.is_empty() {
+    if !tree.unknown_reason.is_empty() {
         let finding = Finding::new(&CHANGE_UNKNOWN, tree.root.display().to_string());
-        outcome.say([finding.with("reason", tree.unknown.as_str())]);
+        outcome.add_findings([finding.with("reason", tree.unknown_reason.as_str())]);
     }
 }
 
@@ -190,10 +195,11 @@ pub fn run(
     tree: &SourceTree,
     surroundings: &Surroundings<'_>,
     progress: &dyn Progress,
-) -> Result<Judged> {
+) -> Result<JudgedRun> {
     let policy = &request.policy;
     let outcome = judge(tree, policy, memory(surroundings), progress)?;
-    let about = surroundings.about.iter().cloned().map(|finding| Observation::of_check(CheckId::Artifacts, finding));
+    let about =
+        surroundings.known_findings.iter().cloned().map(|finding| Observation::of_check(CheckId::Artifacts, finding));
     let mut result = GateResult {
         schema_version: SCHEMA_VERSION,
         tool: this_tool(),
@@ -236,5 +242,5 @@ pub fn run(
         accepted: outcome.accepted,
     };
     settle(&mut result, policy);
-    Ok(Judged { result, facts: Facts::default() })
+    Ok(JudgedRun { result, facts: EnvironmentFacts::default() })
 }

@@ -9,7 +9,7 @@ use super::training::Training;
 use crate::compare::measurements::Measurements;
 use crate::fetch::Fetcher;
 use crate::fetch::progress::Progress;
-use crate::read::source::change::Change;
+use crate::read::source::change::SourceChange;
 use crate::report::sink::Sink;
 use crate::result::finding::Finding;
 
@@ -23,7 +23,7 @@ pub struct Surroundings<'a> {
     /// Takes lines of operations and tables.
     pub sink: &'a dyn Sink,
     /// Findings known before the run; each counts as any finding.
-    pub about: &'a [Finding],
+    pub known_findings: &'a [Finding],
     /// Outcome of the job that made the candidate; `None` where nobody stated it.
     pub training: Option<Training>,
     /// Training code, and what a change touches of it; `None` where there is none to judge.
@@ -33,7 +33,7 @@ pub struct Surroundings<'a> {
 impl<'a> Surroundings<'a> {
     /// Surroundings without a manifest, findings or an outcome of the training job.
     pub fn new(fetcher: &'a Fetcher, sink: &'a dyn Sink) -> Self {
-        Self { fetcher, manifest: None, sink, about: &[], training: None, source: None }
+        Self { fetcher, manifest: None, sink, known_findings: &[], training: None, source: None }
     }
 }
 
@@ -60,7 +60,7 @@ pub struct SourceTree {
     /// A folder, or one file.
     pub root: PathBuf,
     /// The change; `None` where none is judged.
-    pub change: Option<Change>,
+    pub change: Option<SourceChange>,
     /// Reason why the lines of a change are not known; empty where they are, or there is no change.
-    pub unknown: String,
+    pub unknown_reason: String,
 }

@@ -1,14 +1,14 @@
 //! The check of log-probabilities: records of both sides, or of the candidate alone, are judged comparison by comparison.
 
-use super::discover::{Evidence, Extent, Inventory, Recognised, Recogniser, Sample};
-use super::outcome::{CheckOutcome, damaged};
+use super::discover::{Extent, FileSample, Inventory, RecognisedFile, Recogniser, RecognitionEvidence};
+use super::outcome::{CheckOutcome, damaged_finding};
 use super::wiring::GateCheck;
-use crate::compare::tokens::{self as compare, Across, Measured};
+use crate::compare::tokens::{self as compare, SideMeasure, TokenMeasure};
 use crate::fetch::progress::Progress;
 use crate::judge::rule::artifacts::{DAMAGED, NEEDS_BASELINE};
-use crate::judge::tokens::{JudgedTokens, Noise, Reference, TokensContext, judge_across, judge_own, rules};
+use crate::judge::tokens::{BaselineReference, JudgedTokens, Noise, TokensContext, judge_across, judge_own, rules};
 use crate::policy::Policy;
-use crate::read::tokens::{self as read, Opened, TokensFile};
+use crate::read::tokens::{self as read, OpenedTables, TokensFile};
 use crate::result::finding::Finding;
 use crate::result::unit::{LogprobsSide, Unit};
 use crate::verdict::{CheckId, PerSide, Side};
@@ -16,19 +16,24 @@ use crate::verdict::{CheckId, PerSide, Side};
 /// The check of log-probabilities.
 pub(super) const CHECK: GateCheck = GateCheck {
     // Their keys say more than what a checkpoint or a curve is known by.
-    recogniser: Recogniser { check: ID, by: Evidence::Place, extent: Extent::Content, look: recognise },
+    recogniser: Recogniser {
+        check: ID,
+        evidence: RecognitionEvidence::Place,
+        extent: Extent::Content,
+        recognise: recognise,
+    },
     judge: |sides, _, shared| Ok(check(&sides.baseline, &sides.candidate, &shared.request.policy, shared.progress)),
-    health: Some(health),
-    several: None,
+    judge_alone: Some(health),
+    judge_samples: None,
     measure: None,
-    of_tree: None,
+    judge_tree: None,
 };
 
 const ID: CheckId = CheckId::Tokens;
 
-fn recognise(sample: &Sample<'_>) -> Option<Recognised> {
+fn recognise(sample: &FileSample<'_>) -> Option<RecognisedFile> {
     let file = read::recognise(sample.path, sample.head, sample.source, sample.files.as_ref())?;
-    Some(Recognised::read(file.format.name(), file))
+    Some(RecognisedFile::read(file.format.name(), file))
 }
 
 /// Judges the records of a candidate without a baseline.
@@ -39,20 +44,20 @@ fn health(candidate: &Inventory, policy: &Policy, progress: &dyn Progress) -> Ch
     }
     progress.begin("comparing log-probabilities", 0);
     let records = Records::open(candidate, Side::Candidate, &mut outcome);
-    let noise = Noise::of(&policy.tokens, None);
+    let noise = Noise::from_policy(&policy.tokens, None);
     let context = TokensContext { policy: &policy.tokens, noise, reference: None };
     let measured = records.own(noise);
     let is_comparable = measured.measured > 0 || measured.meter.non_finite.first.is_some() || is_explained(&measured);
     add(&mut outcome, &records, judge_own(LogprobsSide::Candidate, &measured, context));
     if !is_comparable {
         let finding = Finding::new(&NEEDS_BASELINE, ID.as_str()).of_check(ID).with("check", ID.as_str());
-        outcome.say([finding]);
+        outcome.add_findings([finding]);
     }
     outcome
 }
 
 /// Whether a finding says why nothing was measured.
-fn is_explained(measured: &Measured) -> bool {
+fn is_explained(measured: &TokenMeasure) -> bool {
     let notes = &measured.notes;
     let noted = [notes.lengths.count, notes.positive.count, notes.unreadable.count, notes.constant.len() as u64];
     noted.into_iter().sum::<u64>() > 0
@@ -62,7 +67,7 @@ fn is_explained(measured: &Measured) -> bool {
 fn check(baseline: &Inventory, candidate: &Inventory, policy: &Policy, progress: &dyn Progress) -> CheckOutcome {
     let mut outcome = CheckOutcome::new(ID);
     // A side without any record is reported elsewhere, as a check with artifacts on one side only.
-    if !baseline.has(ID) || !candidate.has(ID) {
+    if !baseline.has_files_of(ID) || !candidate.has_files_of(ID) {
         return outcome;
     }
     progress.begin("comparing log-probabilities", 0);
@@ -70,13 +75,13 @@ fn check(baseline: &Inventory, candidate: &Inventory, policy: &Policy, progress:
         baseline: Records::open(baseline, Side::Baseline, &mut outcome),
         candidate: Records::open(candidate, Side::Candidate, &mut outcome),
     };
-    let unknown = Noise::of(&policy.tokens, None);
+    let unknown = Noise::from_policy(&policy.tokens, None);
     let reference = records.baseline.own(unknown);
-    let of_baseline = reference.meter.all();
+    let of_baseline = reference.meter.total();
     let mean = (of_baseline.tokens > 0).then(|| of_baseline.measures().mean_abs);
-    let noise = Noise::of(&policy.tokens, mean);
+    let noise = Noise::from_policy(&policy.tokens, mean);
     let is_known = reference.measured > 0;
-    let known = Reference { measures: of_baseline.measures(), notes: &reference.notes };
+    let known = BaselineReference { measures: of_baseline.measures(), notes: &reference.notes };
     let context = TokensContext { policy: &policy.tokens, noise, reference: is_known.then_some(known) };
     let own = records.candidate.own(noise);
     let is_own = own.measured > 0 || own.meter.non_finite.first.is_some() || is_explained(&own);
@@ -87,7 +92,8 @@ fn check(baseline: &Inventory, candidate: &Inventory, policy: &Policy, progress:
         add(&mut outcome, &records.baseline, judge_own(LogprobsSide::Baseline, &reference, context));
     }
     let differences = own.holds.difference && reference.holds.difference;
-    let all = compare::across(&records.baseline.opened.tables, &records.candidate.opened.tables, noise.nats);
+    let all =
+        compare::measure_across_sides(&records.baseline.opened.tables, &records.candidate.opened.tables, noise.nats);
     let judged = all.iter().map(|across| (across, is_own));
     judge_shared(&mut outcome, &records.candidate, judged, context, differences);
     outcome
@@ -97,7 +103,7 @@ fn check(baseline: &Inventory, candidate: &Inventory, policy: &Policy, progress:
 fn judge_shared<'a>(
     outcome: &mut CheckOutcome,
     records: &Records,
-    all: impl Iterator<Item = (&'a Across, bool)>,
+    all: impl Iterator<Item = (&'a SideMeasure, bool)>,
     context: TokensContext<'_>,
     is_of_differences: bool,
 ) {
@@ -112,11 +118,11 @@ fn judge_shared<'a>(
             is_told = true;
             let rule = if is_own { &rules::RESAMPLED } else { &rules::NOT_COMPARABLE };
             let finding = Finding::new(rule, ID.as_str()).with("shared", across.shared);
-            outcome.say([finding.with("answers", candidate).with("baseline_answers", baseline)]);
+            outcome.add_findings([finding.with("answers", candidate).with("baseline_answers", baseline)]);
         }
     }
     if !is_any && !is_of_differences && outcome.check.units.is_empty() {
-        outcome.say([Finding::new(&rules::NOT_COMPARABLE, ID.as_str()).with("shared", 0_u64)]);
+        outcome.add_findings([Finding::new(&rules::NOT_COMPARABLE, ID.as_str()).with("shared", 0_u64)]);
     }
 }
 
@@ -147,20 +153,20 @@ fn add(outcome: &mut CheckOutcome, records: &Records, judged: JudgedTokens) {
 
 /// Records of a side.
 struct Records {
-    opened: Opened,
+    opened: OpenedTables,
     side: Side,
 }
 
 impl Records {
     /// Opens the records of a side; adds findings about those that cannot be opened.
     fn open(inventory: &Inventory, side: Side, outcome: &mut CheckOutcome) -> Self {
-        let opened = read::open_all(inventory.all_files(), inventory.all::<TokensFile>());
-        outcome.say(opened.damaged.iter().map(|(_, error)| damaged(ID, side, error)));
+        let opened = read::open_all(inventory.all_files(), inventory.artifacts::<TokensFile>());
+        outcome.add_findings(opened.damaged.iter().map(|(_, error)| damaged_finding(ID, side, error)));
         Self { opened, side }
     }
 
     /// The comparison of engine and trainer within the side.
-    fn own(&self, noise: Noise) -> Measured {
-        compare::own(&self.opened.tables, noise.nats)
+    fn own(&self, noise: Noise) -> TokenMeasure {
+        compare::measure_side(&self.opened.tables, noise.nats)
     }
 }

@@ -46,7 +46,7 @@ impl Training {
         let is_told = match self {
             Self::Success => false,
             Self::Failure | Self::Cancelled | Self::Skipped => true,
-            Self::Unknown => candidate.files() == 0,
+            Self::Unknown => candidate.file_count() == 0,
         };
         is_told.then(|| {
             // The place stays empty: the sentence is about the job, and begins the headline.

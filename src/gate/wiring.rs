@@ -26,11 +26,11 @@ pub(super) struct GateCheck {
     /// Judges what lies on both sides.
     pub(super) judge: fn(&Sides, &Surroundings<'_>, &Shared<'_>) -> Result<CheckOutcome>,
     /// Judges the candidate without a baseline; `None` where nothing can be said of one run.
-    pub(super) health: Option<Health>,
+    pub(super) judge_alone: Option<Health>,
     /// Judges several runs of each side together; `None` where each candidate is judged by itself.
-    pub(super) several: Option<Several>,
+    pub(super) judge_samples: Option<Several>,
     /// Judges a tree of source instead of runs; `None` where a check judges runs.
-    pub(super) of_tree: Option<Tree>,
+    pub(super) judge_tree: Option<Tree>,
     /// Measures one part of a run that is measured in parts; `None` where judging always reads the data itself.
     pub(super) measure: Option<fn(&Measuring<'_>) -> Result<()>>,
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::record::{Measure, Record};
+use super::record::{Record, RecordedMeasure};
 use serde::Serialize;
 
 use crate::result::history::{Change, ChangeKind};
@@ -55,7 +55,7 @@ impl List {
         }
     }
 
-    fn add_limits(&mut self, before: &[Measure], after: &[Measure]) {
+    fn add_limits(&mut self, before: &[RecordedMeasure], after: &[RecordedMeasure]) {
         let old: BTreeMap<_, String> = before.iter().map(|measure| (key(measure), limits(measure))).collect();
         let moved = after.iter().filter_map(|measure| {
             let (old, new) = (old.get(&key(measure))?, limits(measure));
@@ -67,12 +67,12 @@ impl List {
     }
 }
 
-fn key(measure: &Measure) -> (CheckId, &str, &str) {
+fn key(measure: &RecordedMeasure) -> (CheckId, &str, &str) {
     (measure.check, &measure.unit, &measure.rule)
 }
 
 /// Limits of a measure as text: `warn 0.002, fail 0.01`.
-fn limits(measure: &Measure) -> String {
+fn limits(measure: &RecordedMeasure) -> String {
     let limit = |word: &str, limit: Option<Number>| limit.map(|limit| format!("{word} {}", limit.0));
     let limits = [limit("warn", measure.warn), limit("fail", measure.fail)];
     limits.into_iter().flatten().collect::<Vec<_>>().join(", ")

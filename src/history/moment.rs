@@ -7,7 +7,7 @@ use jiff::tz::Offset;
 use crate::result::time::{Day, Time};
 
 /// The time of a record in the form of a result; the default time for one that results cannot express.
-pub fn written(time: Timestamp) -> Time {
+pub fn result_time(time: Timestamp) -> Time {
     Time::try_from(time.to_string()).unwrap_or_default()
 }
 
@@ -32,15 +32,15 @@ mod tests {
     use jiff::Timestamp;
     use jiff::civil::date;
 
-    use super::{day, instant, noon, written};
+    use super::{day, instant, noon, result_time};
 
     #[test]
     fn what_a_result_writes_is_the_same_moment() {
         for text in ["2026-11-24T02:00:00Z", "2024-02-29T23:59:59.000000001Z", "0000-01-01T00:00:00Z"] {
             let time: Timestamp = text.parse().expect("a time");
-            assert_eq!((written(time).as_str(), instant(&written(time))), (text, time));
+            assert_eq!((result_time(time).as_str(), instant(&result_time(time))), (text, time));
         }
         assert_eq!(noon(&day(date(2026, 11, 24))), "2026-11-24T12:00:00Z".parse().ok());
-        assert_eq!(written(Timestamp::MIN), Default::default());
+        assert_eq!(result_time(Timestamp::MIN), Default::default());
     }
 }

@@ -50,27 +50,27 @@ pub struct Record {
     /// Version of the gate.
     pub tool: String,
     /// The trusted run.
-    pub baseline: Baseline,
+    pub baseline: RecordedBaseline,
     /// The candidate's label.
     pub candidate: String,
     /// Known facts about the candidate's environment.
     #[serde(flatten)]
-    pub facts: Facts,
+    pub facts: EnvironmentFacts,
     /// Digest of the policy file's text; empty where there is none.
     pub policy: String,
     /// First wrong operation; absent where none was found.
-    pub culprit: Option<Culprit>,
+    pub culprit: Option<RecordedCulprit>,
     /// Rules that block; empty where none does.
     pub failing: Vec<Case>,
     /// Every rule with its value and limits, and counts of what was compared.
-    pub measures: Vec<Measure>,
+    pub measures: Vec<RecordedMeasure>,
     /// Findings by code.
-    pub findings: BTreeMap<String, Found>,
+    pub findings: BTreeMap<String, FindingCount>,
 }
 
 /// The trusted run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Baseline {
+pub struct RecordedBaseline {
     /// Its label.
     pub label: String,
     /// Digest of what was judged.
@@ -86,7 +86,7 @@ pub struct Baseline {
 /// Surroundings of a run, from artifacts and manifest; empty where these are silent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Facts {
+pub struct EnvironmentFacts {
     /// Versions by package or part: `torch`, `torch-npu`, `cann`, `driver`, `python`, `image`.
     pub versions: BTreeMap<String, String>,
     /// Environment variables that change numbers: the gate's watch list and the policy's.
@@ -97,7 +97,7 @@ pub struct Facts {
 
 /// The culprit, reduced to what can be compared between runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Culprit {
+pub struct RecordedCulprit {
     /// The step.
     pub step: u64,
     /// The rank; null where there is only one process.
@@ -112,7 +112,7 @@ pub struct Culprit {
 
 /// One value of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Measure {
+pub struct RecordedMeasure {
     /// The check.
     pub check: CheckId,
     /// A metric, a step and rank, a checkpoint, a checker.
@@ -134,7 +134,7 @@ pub struct Measure {
     pub verdict: Verdict,
 }
 
-impl Measure {
+impl RecordedMeasure {
     /// On which side of its limits the value has to lie; by the rule's name where the record does not say.
     pub fn direction(&self) -> LimitDirection {
         self.direction.unwrap_or_else(|| RuleKind::held(&self.rule).1)
@@ -143,7 +143,7 @@ impl Measure {
 
 /// Number of findings of one code in a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Found {
+pub struct FindingCount {
     /// The check that says it.
     pub check: CheckId,
     /// Its largest weight.
@@ -201,7 +201,7 @@ impl Record {
         }
         let record: Self =
             serde_json::from_slice(bytes).map_err(|error| damaged(format!("is not a record: {error}")))?;
-        let entry = Entry::of_path(path).ok_or_else(|| damaged("has no record's name".into()))?;
+        let entry = RecordEntry::from_path(path).ok_or_else(|| damaged("has no record's name".into()))?;
         if entry.suite != record.suite {
             return Err(damaged(format!("says it belongs to the suite `{}`", record.suite)));
         }
@@ -214,7 +214,7 @@ impl Record {
 
 /// A record that is not read yet, with the facts from its path.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Entry {
+pub struct RecordEntry {
     /// The suite.
     pub suite: Suite,
     /// Time at which the run was judged.
@@ -223,9 +223,9 @@ pub struct Entry {
     pub path: String,
 }
 
-impl Entry {
+impl RecordEntry {
     /// Time, commit and suite from a path; `None` for a file that is not a record.
-    pub fn of_path(path: &str) -> Option<Self> {
+    pub fn from_path(path: &str) -> Option<Self> {
         let (suite, name) = path.split_once('/')?;
         let (time, rest) = name.strip_suffix(".json")?.split_once('-')?;
         let (commit, digest) = rest.split_once('-')?;
@@ -283,12 +283,16 @@ pub(super) mod tests {
             verdict: if failing.is_empty() { Verdict::Pass } else { Verdict::Fail },
             profile: Profile::Default,
             tool: "0.1.0".into(),
-            baseline: Baseline { label: "A100".into(), digest: "sha256:1".into(), ..Baseline::default() },
+            baseline: RecordedBaseline {
+                label: "A100".into(),
+                digest: "sha256:1".into(),
+                ..RecordedBaseline::default()
+            },
             candidate: "910B".into(),
-            facts: Facts::default(),
+            facts: EnvironmentFacts::default(),
             policy: "sha256:2".into(),
             culprit: None,
-            measures: vec![Measure {
+            measures: vec![RecordedMeasure {
                 check: CheckId::Loss,
                 unit: "loss".into(),
                 rule: "mean_rel".into(),
@@ -309,7 +313,7 @@ pub(super) mod tests {
         let (path, bytes) = first.encode().expect("encoded");
         assert!(path.starts_with("nightly/20261102T020000.000Z-020202020202-"), "{path}");
         assert_eq!(Record::decode(&path, &bytes).expect("decoded"), first);
-        assert_eq!(Entry::of_path(&path).map(|entry| entry.time), Some(first.time));
+        assert_eq!(RecordEntry::from_path(&path).map(|entry| entry.time), Some(first.time));
         assert!(path < second.encode().expect("encoded").0);
     }
 
@@ -335,7 +339,7 @@ pub(super) mod tests {
     #[test]
     fn only_names_of_records_are_entries() {
         let (path, _) = record(2, &[]).encode().expect("encoded");
-        assert!(Entry::of_path(&path).is_some());
+        assert!(RecordEntry::from_path(&path).is_some());
         for other in [
             "README.md",
             "nightly/README.json",
@@ -345,7 +349,7 @@ pub(super) mod tests {
             "../20261102T020000.000Z-020202020202-0123456789ab.json",
             "nightly/2026-1102T02000.000Z-020202020202-0123456789ab.json",
         ] {
-            assert_eq!(Entry::of_path(other), None, "{other}");
+            assert_eq!(RecordEntry::from_path(other), None, "{other}");
         }
     }
 }

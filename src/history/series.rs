@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
-use super::record::{Measure, Record};
+use super::record::{Record, RecordedMeasure};
 use crate::result::outcome::LimitDirection;
 use crate::verdict::{CheckId, Verdict};
 
 /// The measured values of one rule, oldest first.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Series {
+pub struct RuleSeries {
     /// The suite of the runs.
     pub suite: String,
     /// The check that the rule belongs to.
@@ -27,12 +27,12 @@ pub struct Series {
     /// Limit beyond which the rule fails, in the latest run.
     pub fail: Option<f64>,
     /// Points of the runs in which the rule was measured, by time, then commit. A run without a value leaves no point.
-    pub points: Vec<Point>,
+    pub points: Vec<SeriesPoint>,
 }
 
 /// Value of one run in a series.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Point {
+pub struct SeriesPoint {
     /// Time at which the run was judged.
     pub time: Timestamp,
     /// The judged commit; empty where it is unknown.
@@ -44,21 +44,21 @@ pub struct Point {
 }
 
 /// The series of every rule in `records`, by suite, check, unit and rule.
-pub fn series_of(records: &[&Record]) -> Vec<Series> {
+pub fn series_of(records: &[&Record]) -> Vec<RuleSeries> {
     let mut by_time = records.to_vec();
     by_time.sort_by(|a, b| (a.time, &a.commit).cmp(&(b.time, &b.commit)));
-    let mut series: BTreeMap<(&str, CheckId, &str, &str), Series> = BTreeMap::new();
+    let mut series: BTreeMap<(&str, CheckId, &str, &str), RuleSeries> = BTreeMap::new();
     for record in by_time {
         for measure in &record.measures {
             let key = (record.suite.as_str(), measure.check, measure.unit.as_str(), measure.rule.as_str());
-            series.entry(key).or_insert_with(|| Series::new(record, measure)).add(record, measure);
+            series.entry(key).or_insert_with(|| RuleSeries::new(record, measure)).add(record, measure);
         }
     }
     series.into_values().filter(|series| !series.points.is_empty()).collect()
 }
 
-impl Series {
-    fn new(record: &Record, measure: &Measure) -> Self {
+impl RuleSeries {
+    fn new(record: &Record, measure: &RecordedMeasure) -> Self {
         Self {
             suite: record.suite.to_string(),
             check: measure.check,
@@ -71,12 +71,12 @@ impl Series {
         }
     }
 
-    fn add(&mut self, record: &Record, measure: &Measure) {
+    fn add(&mut self, record: &Record, measure: &RecordedMeasure) {
         (self.warn, self.fail) = (measure.warn.map(|limit| limit.0), measure.fail.map(|limit| limit.0));
         self.direction = measure.direction();
         let Some(value) = measure.value else { return };
         let point =
-            Point { time: record.time, commit: record.commit.clone(), value: value.0, verdict: measure.verdict };
+            SeriesPoint { time: record.time, commit: record.commit.clone(), value: value.0, verdict: measure.verdict };
         self.points.push(point);
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::num::NonZeroU32;
 
 use super::change::changes;
-use super::moment::written;
+use super::moment::result_time;
 use super::record::Record;
 use super::series::series_of;
 use super::trend::trends;
@@ -17,7 +17,7 @@ const MOST_TRENDS: usize = 12;
 impl From<&Record> for Past {
     fn from(record: &Record) -> Self {
         let Record { time, commit, verdict, run, .. } = record;
-        Self { time: written(*time), commit: commit.clone(), verdict: *verdict, run: run.clone() }
+        Self { time: result_time(*time), commit: commit.clone(), verdict: *verdict, run: run.clone() }
     }
 }
 

@@ -23,14 +23,14 @@ use jiff::tz::Offset;
 use jiff::{Span, Timestamp};
 use rayon::prelude::*;
 
-use super::moment::{day, written};
-use super::series::{Point, Series};
+use super::moment::{day, result_time};
+use super::series::{RuleSeries, SeriesPoint};
 use crate::result::number::Number;
 use crate::result::time::Day;
 use crate::result::trend::{Change, Crossing, Drift, Limit, Measured, Moment, Trend};
-use drift::Line;
-use sample::Sample;
-use side::Side;
+use drift::TrendLine;
+use sample::TrendSample;
+use side::WorseSide;
 
 /// Most runs that a trend looks back.
 pub const WINDOW: usize = 60;
@@ -40,15 +40,15 @@ pub const HORIZON_DAYS: f64 = 60.0;
 pub const HORIZON_SPANS: f64 = 2.0;
 
 /// The trend of a series. A series that is empty or too short has neither step nor drift.
-pub fn trend_of(series: &Series) -> Trend {
+pub fn trend_of(series: &RuleSeries) -> Trend {
     let window = series.points.get(series.points.len().saturating_sub(WINDOW)..).unwrap_or_default();
     let limits = (series.warn, series.fail);
-    let side = Side::of(series.direction, limits, window.iter().map(|point| point.value));
-    let points: Vec<Point> =
-        window.iter().map(|point| Point { value: side.shown(point.value), ..point.clone() }).collect();
-    let finite: Vec<&Point> = points.iter().filter(|point| point.value.is_finite()).collect();
+    let side = WorseSide::from_limits(series.direction, limits, window.iter().map(|point| point.value));
+    let points: Vec<SeriesPoint> =
+        window.iter().map(|point| SeriesPoint { value: side.shown_value(point.value), ..point.clone() }).collect();
+    let finite: Vec<&SeriesPoint> = points.iter().filter(|point| point.value.is_finite()).collect();
     let samples = samples(&finite, side);
-    let regime = change::present(&samples);
+    let regime = change::present_regime(&samples);
     let present = samples.get(regime.start..).unwrap_or_default();
     let since = finite.get(regime.start).map(|first| first.time);
     let median = robust::median(present.iter().map(|sample| sample.value));
@@ -61,7 +61,7 @@ pub fn trend_of(series: &Series) -> Trend {
         warn: series.warn.map(Number),
         fail: series.fail.map(Number),
         last: points.iter().map(Measured::from).collect(),
-        median: median.map(|median| Number(side.back(median))),
+        median: median.map(|median| Number(side.value_of_badness(median))),
         change: regime.step.and_then(|step| change_at(&step, &finite, side)),
         drift: since.and_then(|since| drift_of(present, since, limits, side)),
     }
@@ -69,7 +69,7 @@ pub fn trend_of(series: &Series) -> Trend {
 
 /// Share of the way to the nearest limit that the present median takes, 1 at the limit; 0 where there is no limit.
 pub fn closeness(trend: &Trend) -> f64 {
-    let side = Side::of_trend(trend);
+    let side = WorseSide::from_trend(trend);
     let limit = trend.warn.or(trend.fail).map(|limit| side.badness(limit.0));
     match trend.median.map(|median| side.badness(median.0)).zip(limit) {
         Some((median, limit)) if median > 0.0 => median / limit,
@@ -79,18 +79,19 @@ pub fn closeness(trend: &Trend) -> f64 {
 
 /// The trends of several series, sorted by the severity of their findings, then by [`closeness`], so that a document can show the first
 /// ones.
-pub fn trends(series: &[Series]) -> Vec<Trend> {
+pub fn trends(series: &[RuleSeries]) -> Vec<Trend> {
     let mut trends: Vec<Trend> = series.par_iter().map(trend_of).collect();
-    let key = |trend: &Trend| Reverse(finding::of(trend).into_iter().map(|finding| finding.severity).max());
+    let key = |trend: &Trend| Reverse(finding::trend_findings(trend).into_iter().map(|finding| finding.severity).max());
     trends.sort_by(|a, b| closeness(b).total_cmp(&closeness(a)));
     trends.sort_by_cached_key(key);
     trends
 }
 
 /// Finite points as samples, larger where they are worse.
-fn samples(points: &[&Point], side: Side) -> Vec<Sample> {
+fn samples(points: &[&SeriesPoint], side: WorseSide) -> Vec<TrendSample> {
     let Some(first) = points.first() else { return Vec::new() };
-    let sample = |point: &&Point| Sample { day: days(first.time, point.time), value: side.badness(point.value) };
+    let sample =
+        |point: &&SeriesPoint| TrendSample { day: days(first.time, point.time), value: side.badness(point.value) };
     points.iter().map(sample).collect()
 }
 
@@ -98,35 +99,40 @@ fn days(from: Timestamp, to: Timestamp) -> f64 {
     to.duration_since(from).as_secs_f64() / 86_400.0
 }
 
-impl From<&Point> for Measured {
-    fn from(point: &Point) -> Self {
-        Self { time: written(point.time), value: Number(point.value), verdict: point.verdict }
+impl From<&SeriesPoint> for Measured {
+    fn from(point: &SeriesPoint) -> Self {
+        Self { time: result_time(point.time), value: Number(point.value), verdict: point.verdict }
     }
 }
 
-impl From<&Point> for Moment {
-    fn from(point: &Point) -> Self {
-        Self { time: written(point.time), commit: point.commit.clone() }
+impl From<&SeriesPoint> for Moment {
+    fn from(point: &SeriesPoint) -> Self {
+        Self { time: result_time(point.time), commit: point.commit.clone() }
     }
 }
 
 /// A step among `points`.
-fn change_at(step: &change::Step, points: &[&Point], side: Side) -> Option<Change> {
+fn change_at(step: &change::LevelStep, points: &[&SeriesPoint], side: WorseSide) -> Option<Change> {
     let (before, after) = points.split_at_checked(step.at)?;
     Some(Change {
         last_before: (*before.last()?).into(),
         first_after: (*after.first()?).into(),
-        before: Number(side.back(step.before)),
-        after: Number(side.back(step.after)),
+        before: Number(side.value_of_badness(step.before)),
+        after: Number(side.value_of_badness(step.after)),
         runs: after.len() as u64,
         p: Number(step.p),
     })
 }
 
 /// The drift of `samples`, the first of them at `since`, towards the limits at which the rule warns and fails.
-fn drift_of(samples: &[Sample], since: Timestamp, limits: (Option<f64>, Option<f64>), side: Side) -> Option<Drift> {
+fn drift_of(
+    samples: &[TrendSample],
+    since: Timestamp,
+    limits: (Option<f64>, Option<f64>),
+    side: WorseSide,
+) -> Option<Drift> {
     let p = drift::significance(samples)?;
-    let line = Line::through(samples)?;
+    let line = TrendLine::fit(samples)?;
     let (first, last) = (samples.first()?.day, samples.last()?.day);
     let horizon = HORIZON_DAYS.min(HORIZON_SPANS * (last - first));
     let crossing = |(kind, limit): (Limit, Option<f64>)| {
@@ -135,10 +141,10 @@ fn drift_of(samples: &[Sample], since: Timestamp, limits: (Option<f64>, Option<f
     };
     let limits = [(Limit::Warn, limits.0), (Limit::Fail, limits.1)];
     Some(Drift {
-        since: written(since),
-        then: Number(side.back(line.at(first))),
-        now: Number(side.back(line.at(last))),
-        per_day: Number(side.rise(line.per_day(last))),
+        since: result_time(since),
+        then: Number(side.value_of_badness(line.value_at(first))),
+        now: Number(side.value_of_badness(line.value_at(last))),
+        per_day: Number(side.value_rise(line.per_day(last))),
         crosses: limits.into_iter().find_map(crossing),
         p: Number(p),
     })

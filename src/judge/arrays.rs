@@ -4,7 +4,7 @@
 pub mod rules;
 
 use crate::compare::arrays::{ChannelOrder, PictureMeasure, RowsMeasure, TensorMeasure};
-use crate::judge::dump::limits::{Band, band, looser};
+use crate::judge::dump::limits::{ErrorBand, band_of_dtype, looser_dtype};
 use crate::kind::ArrayKind;
 use crate::result::finding::Finding;
 use crate::result::number::Number;
@@ -30,7 +30,7 @@ pub struct JudgedArray {
 
 /// Result of comparing an array.
 #[derive(Debug)]
-pub enum Compared {
+pub enum ArrayComparison {
     /// Shapes differ.
     Shapes([Vec<u64>; 2]),
     /// Numbers.
@@ -47,7 +47,7 @@ pub enum Compared {
 
 /// An array that is judged.
 #[derive(Clone, Copy, Debug)]
-pub struct Subject<'a> {
+pub struct ArraySubject<'a> {
     /// Its file, then a colon and its name in the file.
     pub name: &'a str,
     /// Its name in the file, or the name of the file if it has none.
@@ -63,19 +63,19 @@ pub struct Subject<'a> {
 }
 
 /// Judges one array.
-pub fn judge(subject: Subject<'_>, compared: Compared) -> JudgedArray {
+pub fn judge(subject: ArraySubject<'_>, compared: ArrayComparison) -> JudgedArray {
     let mut judge = Judge { subject, unit: ArrayUnit::empty(subject.name, ArrayKind::Array), findings: Vec::new() };
     judge.unit.evidence.offered = subject.rows;
     match compared {
-        Compared::Shapes([baseline, candidate]) => judge.shapes(&baseline, &candidate),
-        Compared::Tensor(measure) => judge.tensor(&measure),
-        Compared::Embedding(measure, rows) => judge.embedding(&measure, rows),
-        Compared::Picture(measure) => judge.picture(measure),
-        Compared::LeftOut => {
+        ArrayComparison::Shapes([baseline, candidate]) => judge.shapes(&baseline, &candidate),
+        ArrayComparison::Tensor(measure) => judge.tensor(&measure),
+        ArrayComparison::Embedding(measure, rows) => judge.embedding(&measure, rows),
+        ArrayComparison::Picture(measure) => judge.picture(measure),
+        ArrayComparison::LeftOut => {
             judge.unit.evidence.offered = 0;
             judge.unit.evidence.left_out = subject.rows;
         }
-        Compared::Unread(side, reason) => {
+        ArrayComparison::Unread(side, reason) => {
             judge.unit.evidence.damaged = subject.rows.max(1);
             judge.say(judge.finding(&rules::UNREAD).with("side", side.as_str()).with("reason", reason));
         }
@@ -84,7 +84,7 @@ pub fn judge(subject: Subject<'_>, compared: Compared) -> JudgedArray {
 }
 
 struct Judge<'a> {
-    subject: Subject<'a>,
+    subject: ArraySubject<'a>,
     unit: ArrayUnit,
     findings: Vec<Finding>,
 }
@@ -253,9 +253,9 @@ fn is_number(dtype: crate::dtype::Dtype) -> bool {
 }
 
 /// The band of the looser of both types.
-fn band_of(measure: &TensorMeasure) -> Band {
+fn band_of(measure: &TensorMeasure) -> ErrorBand {
     let [baseline, candidate] = measure.dtypes.map(|dtype| Some(dtype).filter(|dtype| is_number(*dtype)));
-    band(looser(baseline, candidate))
+    band_of_dtype(looser_dtype(baseline, candidate))
 }
 
 /// Names of the candidate's channels in the order of red, green and blue.

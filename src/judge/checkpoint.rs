@@ -10,17 +10,17 @@ mod told;
 pub mod weight_sync;
 mod whole;
 
-use crate::compare::checkpoint::{Change, ParameterComparison, ParameterOutcome, QuantisedStats};
+use crate::compare::checkpoint::{ParameterComparison, ParameterOutcome, QuantisedStats, TensorChange};
 use crate::compare::tensor::PairStats;
 use crate::dtype::Dtype;
-use crate::judge::dump::limits::{Band, band, looser};
+use crate::judge::dump::limits::{ErrorBand, band_of_dtype, looser_dtype};
 use crate::pair::checkpoint::ParameterPairs;
 use crate::policy::checkpoint::{CheckpointPolicy, ParameterRule};
 use crate::result::finding::{Finding, verdict_of};
 use crate::result::outcome::{Note, RuleOutcome};
 use crate::result::unit::{CheckpointUnit, Evidence};
 use crate::verdict::{Profile, Severity, Side};
-use told::Told;
+use told::CheckpointFindings;
 
 /// Most outcomes of rules that a unit shows: a model has hundreds of parameters, and only the worst ones matter.
 const SHOWN: usize = 20;
@@ -49,10 +49,10 @@ pub fn judge(
     name: &str,
     pairs: &ParameterPairs<'_>,
     comparisons: &[ParameterComparison<'_>],
-    settings: Settings<'_>,
+    settings: CheckpointSettings<'_>,
     used: &mut [bool],
 ) -> JudgedCheckpoint {
-    let mut judge = Judge { name, settings, told: Told::about(name), outcomes: Vec::new() };
+    let mut judge = Judge { name, settings, told: CheckpointFindings::new(name), outcomes: Vec::new() };
     let mut evidence = Evidence::default();
     let (states, weights): (Vec<_>, Vec<_>) = comparisons.iter().partition(|comparison| comparison.is_state);
     judge.states(pairs, &states, &mut evidence);
@@ -62,7 +62,7 @@ pub fn judge(
             ParameterOutcome::Compared { dtypes, stats, quantised, .. } => {
                 judge.compared(comparison, *dtypes, (stats, quantised.as_ref()), used);
             }
-            ParameterOutcome::ShapesDiffer(..) if comparison.explanation.change == Some(Change::Transposed) => {
+            ParameterOutcome::ShapesDiffer(..) if comparison.explanation.change == Some(TensorChange::Transposed) => {
                 judge.say(Finding::new(&rules::TRANSPOSED, comparison.name));
             }
             ParameterOutcome::ShapesDiffer(baseline, candidate) => {
@@ -101,7 +101,7 @@ pub fn judge(
 /// Judges a checkpoint without a baseline, whose parameters were compared with themselves: NaN and infinity fail.
 pub fn judge_alone(name: &str, comparisons: &[ParameterComparison<'_>]) -> JudgedCheckpoint {
     let mut unit = CheckpointUnit::empty(name);
-    let mut told = Told::about(name);
+    let mut told = CheckpointFindings::new(name);
     for comparison in comparisons.iter().filter(|comparison| !comparison.is_state) {
         count(comparison, &mut unit.evidence);
         let finding = match &comparison.outcome {
@@ -154,12 +154,12 @@ fn is_measured(stats: &PairStats) -> bool {
 }
 
 /// Whether the cause of a difference is worth looking for: the parameter differs by more than noise, or in its shape.
-pub fn is_beyond_noise(comparison: &ParameterComparison<'_>, settings: Settings<'_>) -> bool {
+pub fn is_beyond_noise(comparison: &ParameterComparison<'_>, settings: CheckpointSettings<'_>) -> bool {
     match &comparison.outcome {
         // The causes that are looked for in elements do not show in quantised codes.
         ParameterOutcome::Compared { quantised: Some(_), .. } => false,
         ParameterOutcome::Compared { dtypes, stats, .. } if is_measured(stats) => {
-            let dtype = looser(Some(dtypes.0), Some(dtypes.1)).unwrap_or(dtypes.0);
+            let dtype = looser_dtype(Some(dtypes.0), Some(dtypes.1)).unwrap_or(dtypes.0);
             let rule = settings.policy.limits.iter().find(|rule| rule.fits(comparison.name, dtype));
             relative_l2(stats, rule) > band_of(dtype, rule).noise
         }
@@ -170,7 +170,7 @@ pub fn is_beyond_noise(comparison: &ParameterComparison<'_>, settings: Settings<
 
 /// Policy and profile that checkpoints are judged by.
 #[derive(Clone, Copy, Debug)]
-pub struct Settings<'a> {
+pub struct CheckpointSettings<'a> {
     /// The section of the policy.
     pub policy: &'a CheckpointPolicy,
     /// Profile, which sets how severe the gate is.
@@ -187,8 +187,8 @@ fn worst(mut outcomes: Vec<RuleOutcome>) -> Vec<RuleOutcome> {
 
 struct Judge<'a> {
     name: &'a str,
-    settings: Settings<'a>,
-    told: Told<'a>,
+    settings: CheckpointSettings<'a>,
+    told: CheckpointFindings<'a>,
     outcomes: Vec<RuleOutcome>,
 }
 
@@ -243,7 +243,7 @@ impl Judge<'_> {
         if self.settings.profile == Profile::BitExact && stats.unequal > 0 {
             self.say(counts(stats, Finding::new(&rules::NOT_BIT_EXACT, parameter)));
         }
-        let dtype = looser(Some(dtypes.0), Some(dtypes.1)).unwrap_or(dtypes.0);
+        let dtype = looser_dtype(Some(dtypes.0), Some(dtypes.1)).unwrap_or(dtypes.0);
         let rule = self.rule(parameter, dtype, used);
         if !is_measured(stats) {
             return;
@@ -308,7 +308,7 @@ impl Judge<'_> {
         Some(rule)
     }
 
-    fn measured(&mut self, comparison: &ParameterComparison<'_>, error: f64, band: Band, zeroed: Option<Side>) {
+    fn measured(&mut self, comparison: &ParameterComparison<'_>, error: f64, band: ErrorBand, zeroed: Option<Side>) {
         let parameter = comparison.name;
         let explained = comparison.explanation.change.as_ref().filter(|_| error > band.noise);
         let finding = if let Some(change) = explained {
@@ -340,14 +340,14 @@ impl Judge<'_> {
     }
 
     /// The finding about a difference whose cause its elements show.
-    fn explained(&self, parameter: &str, change: &Change) -> Finding {
+    fn explained(&self, parameter: &str, change: &TensorChange) -> Finding {
         match change {
-            Change::Transposed => Finding::new(&rules::TRANSPOSED, parameter),
-            Change::Swapped { with } => Finding::new(&rules::SWAPPED, parameter).with("with", with.as_str()),
-            Change::Stale { with } => Finding::new(&rules::STALE, parameter).with("with", with.as_str()),
-            Change::Permuted { over } => Finding::new(&rules::PERMUTED, parameter).with("over", over.clone()),
-            Change::Scaled { factor } => Finding::new(&rules::SCALED, parameter).with("factor", *factor),
-            Change::Rounded { to } => {
+            TensorChange::Transposed => Finding::new(&rules::TRANSPOSED, parameter),
+            TensorChange::Swapped { with } => Finding::new(&rules::SWAPPED, parameter).with("with", with.as_str()),
+            TensorChange::Stale { with } => Finding::new(&rules::STALE, parameter).with("with", with.as_str()),
+            TensorChange::Permuted { over } => Finding::new(&rules::PERMUTED, parameter).with("over", over.clone()),
+            TensorChange::Scaled { factor } => Finding::new(&rules::SCALED, parameter).with("factor", *factor),
+            TensorChange::Rounded { to } => {
                 let is_exact = matches!(self.settings.profile, Profile::Strict | Profile::BitExact);
                 let severity = if is_exact { Severity::Fail } else { Severity::Warn };
                 Finding::new(&rules::ROUNDED, parameter).with_severity(severity).with("dtype", to.to_string())
@@ -406,18 +406,23 @@ fn relative_l2(stats: &PairStats, rule: Option<&ParameterRule>) -> f64 {
 
 /// The limits of a parameter: those of its element type; for a quantised one those of bfloat16, widened by the rounding to its
 /// codes.
-fn limits(dtype: Dtype, rule: Option<&ParameterRule>, stats: &PairStats, quantised: Option<&QuantisedStats>) -> Band {
+fn limits(
+    dtype: Dtype,
+    rule: Option<&ParameterRule>,
+    stats: &PairStats,
+    quantised: Option<&QuantisedStats>,
+) -> ErrorBand {
     let Some(quantised) = quantised else { return band_of(dtype, rule) };
     let (typical, most) = quantised.rounding(stats);
-    let Band { noise, wrong } = band(Some(Dtype::BF16));
+    let ErrorBand { noise, wrong } = band_of_dtype(Some(Dtype::BF16));
     let noise = rule.and_then(|rule| rule.noise).map_or(noise + typical, |tolerance| tolerance.get());
     let wrong = rule.and_then(|rule| rule.wrong).map_or((wrong + most).max(noise), |tolerance| tolerance.get());
-    Band { noise: noise.min(wrong), wrong }
+    ErrorBand { noise: noise.min(wrong), wrong }
 }
 
-fn band_of(dtype: Dtype, rule: Option<&ParameterRule>) -> Band {
-    let Band { noise, wrong } = band(Some(dtype));
+fn band_of(dtype: Dtype, rule: Option<&ParameterRule>) -> ErrorBand {
+    let ErrorBand { noise, wrong } = band_of_dtype(Some(dtype));
     let noise = rule.and_then(|rule| rule.noise).map_or(noise, |tolerance| tolerance.get());
     let wrong = rule.and_then(|rule| rule.wrong).map_or(wrong.max(noise), |tolerance| tolerance.get());
-    Band { noise: noise.min(wrong), wrong }
+    ErrorBand { noise: noise.min(wrong), wrong }
 }

@@ -24,14 +24,14 @@ use crate::read::pack::Checker;
 use crate::result::finding::Finding;
 use crate::verdict::Side;
 
-pub use context::Context;
+pub use context::PackContext;
 pub use env::watched_names;
 pub use rules::RULES;
 pub use signs::device_of;
 
 /// Findings about two packs.
 #[derive(Debug, Default)]
-pub struct Judged {
+pub struct JudgedPacks {
     /// Findings about the packs as such.
     pub general: Vec<Finding>,
     /// Findings per checker, in order; `None` where neither pack has it and nothing asks for it.
@@ -39,8 +39,8 @@ pub struct Judged {
 }
 
 /// Judges two packs.
-pub fn judge(context: &Context<'_>) -> Judged {
-    let mut general = pack::general(context);
+pub fn judge(context: &PackContext<'_>) -> JudgedPacks {
+    let mut general = pack::pack_findings(context);
     general.extend(device::judge(context));
     general.extend(digest::judge(context));
     let mut checkers: Vec<(Checker, Option<Vec<Finding>>)> =
@@ -54,13 +54,13 @@ pub fn judge(context: &Context<'_>) -> Judged {
             break;
         }
     }
-    Judged { general, checkers }
+    JudgedPacks { general, checkers }
 }
 
-fn judge_checker(checker: Checker, context: &Context<'_>) -> Option<Vec<Finding>> {
+fn judge_checker(checker: Checker, context: &PackContext<'_>) -> Option<Vec<Finding>> {
     let expected = context.policy.expect.contains(&checker);
     let (baseline, candidate) = (context.baseline.has(checker), context.candidate.has(checker));
-    let mut findings = pack::of_checker(checker, context);
+    let mut findings = pack::checker_findings(checker, context);
     match (baseline, candidate) {
         (false, false) if !expected => return None,
         (false, false) => findings.push(Finding::new(&rules::CHECKER_MISSING, checker.as_str())),

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use super::operators::rules::operator;
-use super::performance::culprit::standing_out;
+use super::performance::culprit::outstanding_rank;
 use super::register;
 use super::rule::Rule;
 use super::{checkpoint, dump, evaluation, loss, monitor, operators, performance};
@@ -62,33 +62,33 @@ const NUMERIC: [&Rule; 40] = [
 ];
 
 /// Defects that waivers accept, all of one check.
-pub struct Accepted<'a> {
+pub struct AcceptedDefects<'a> {
     roots: Vec<Root<'a>>,
     places: Places,
     /// Place of the rank that the other ranks of a profile wait for.
     standing: Option<usize>,
 }
 
-impl<'a> Accepted<'a> {
+impl<'a> AcceptedDefects<'a> {
     /// The accepted defects of `check`.
-    pub fn of(observations: impl IntoIterator<Item = &'a Observation>, check: &Check) -> Self {
-        let roots: Vec<Root<'a>> = observations.into_iter().map(Root::of).collect();
+    pub fn from_observations(observations: impl IntoIterator<Item = &'a Observation>, check: &Check) -> Self {
+        let roots: Vec<Root<'a>> = observations.into_iter().map(Root::new).collect();
         let mut places = Places::default();
         for (place, root) in roots.iter().enumerate() {
             places.add(place, kin(root.observation, check));
         }
-        let standing = if roots.is_empty() { None } else { standing(check) };
+        let standing = if roots.is_empty() { None } else { place_of_awaited_rank(check) };
         Self { roots, places, standing }
     }
 
     /// Place of the first accepted defect that `observation` is a consequence of.
-    pub fn first_before(&self, observation: &Observation, check: &Check) -> Option<usize> {
+    pub fn first_cause(&self, observation: &Observation, check: &Check) -> Option<usize> {
         if self.roots.is_empty() {
             return None;
         }
-        let other = Root::of(observation);
+        let other = Root::new(observation);
         let is_cause =
-            |place: &usize| self.roots.get(*place).is_some_and(|root| root.is_before(other, check, || self.standing));
+            |place: &usize| self.roots.get(*place).is_some_and(|root| root.is_cause_of(other, check, || self.standing));
         let kin = kin(observation, check);
         let causes = self.places.causes(&kin);
         causes.filter_map(|list| list.iter().copied().find(is_cause)).min()
@@ -101,13 +101,13 @@ fn is_numeric(finding: &Finding) -> bool {
 }
 
 /// Place of the rank that the other ranks of a profile wait for.
-fn standing(check: &Check) -> Option<usize> {
-    standing_out(profiles(std::slice::from_ref(check))).map(|standing| standing.place)
+fn place_of_awaited_rank(check: &Check) -> Option<usize> {
+    outstanding_rank(profiles(std::slice::from_ref(check))).map(|standing| standing.place)
 }
 
 /// Whether `other` is a consequence of `root`. The flags say which of the two are about numbers; `standing` gives the place of the
 /// rank that the others wait for.
-fn is_behind(
+fn is_consequence(
     [root, other]: [&Observation; 2],
     [is_root_numeric, is_other_numeric]: [bool; 2],
     check: &Check,
@@ -188,9 +188,9 @@ fn is_uncovered_by(root: &Observation, other: &Observation) -> bool {
 
 /// The findings of `result` that block and are the root of a defect, in the order in which they were measured. Absences are left out,
 /// because no waiver covers them.
-pub fn roots(result: &GateResult) -> Vec<&Finding> {
+pub fn root_findings(result: &GateResult) -> Vec<&Finding> {
     let mut roots = Roots::default();
-    let blocking = Blocking::of(result);
+    let blocking = Blocking::from_result(result);
     for observation in &result.measured {
         let Some(finding) = blocking.find(&observation.finding) else { continue };
         let check = result.checks.iter().find(|check| check.id == observation.of);
@@ -220,36 +220,36 @@ struct Root<'a> {
 }
 
 impl<'a> Root<'a> {
-    fn of(observation: &'a Observation) -> Self {
+    fn new(observation: &'a Observation) -> Self {
         Self { observation, finding: &observation.finding, is_numeric: is_numeric(&observation.finding) }
     }
 
     /// Whether `other` is a consequence of this observation; both belong to `check`.
-    fn is_before(self, other: Root<'_>, check: &Check, standing: impl FnOnce() -> Option<usize>) -> bool {
+    fn is_cause_of(self, other: Root<'_>, check: &Check, standing: impl FnOnce() -> Option<usize>) -> bool {
         let numeric = [self.is_numeric, other.is_numeric];
-        is_behind([self.observation, other.observation], numeric, check, standing)
+        is_consequence([self.observation, other.observation], numeric, check, standing)
     }
 }
 
 impl<'a> Roots<'a> {
     fn add(&mut self, observation: &'a Observation, finding: &'a Finding, check: Option<&Check>) {
-        let new = Root { finding, ..Root::of(observation) };
+        let new = Root { finding, ..Root::new(observation) };
         let related = check.map(|check| (check, kin(observation, check)));
         if let Some((check, kin)) = &related {
             let places = self.places.entry(observation.of).or_default();
             let is_profile = matches!(units(check, observation), Some(Unit::Performance(_)));
             let known = self.standing.entry(check.id);
-            let standing = *known.or_insert_with(|| if is_profile { standing(check) } else { None });
+            let standing = *known.or_insert_with(|| if is_profile { place_of_awaited_rank(check) } else { None });
             let found = &mut self.found;
             let root = |found: &[Option<Root<'a>>], place: &usize| found.get(*place).copied().flatten();
             let is_cause =
-                |place: &usize| root(found, place).is_some_and(|root| root.is_before(new, check, || standing));
+                |place: &usize| root(found, place).is_some_and(|root| root.is_cause_of(new, check, || standing));
             if places.causes(kin).flatten().any(is_cause) {
                 return;
             }
             places.keep_consequences(kin, |place| {
                 let Some(old) = root(found, &place) else { return false };
-                let follows = new.is_before(old, check, || standing);
+                let follows = new.is_cause_of(old, check, || standing);
                 if let Some(root) = found.get_mut(place).filter(|_| follows) {
                     *root = None;
                 }
@@ -308,7 +308,7 @@ struct Kin {
 
 impl Kin {
     /// The kin of an observation that may be related to all others of the same name.
-    fn of(name: String) -> Self {
+    fn from_name(name: String) -> Self {
         Self { own: vec![name.clone()], causes: vec![name.clone()], consequences: vec![name], step: None }
     }
 }
@@ -318,7 +318,7 @@ impl Kin {
 /// steps; all others of a check may be related.
 fn kin(observation: &Observation, check: &Check) -> Kin {
     match units(check, observation) {
-        Some(Unit::Operators(_)) => Kin::of(operator(&observation.finding).to_owned()),
+        Some(Unit::Operators(_)) => Kin::from_name(operator(&observation.finding).to_owned()),
         Some(Unit::Evaluation(unit)) => {
             let task = format!("task {} {}", unit.model, unit.task);
             let [tasks, pooled] = ["tasks", "pooled"].map(|name| format!("{name} {}", unit.model));
@@ -330,9 +330,9 @@ fn kin(observation: &Observation, check: &Check) -> Kin {
             Kin { own, causes, consequences, step: None }
         }
         Some(Unit::Monitor(unit)) => {
-            Kin { step: step_of_row(&observation.finding), ..Kin::of(format!("rank {:?}", unit.rank)) }
+            Kin { step: step_of_row(&observation.finding), ..Kin::from_name(format!("rank {:?}", unit.rank)) }
         }
-        Some(Unit::Curve(_) | Unit::Dump(_) | Unit::Performance(_)) => Kin::of(String::new()),
+        Some(Unit::Curve(_) | Unit::Dump(_) | Unit::Performance(_)) => Kin::from_name(String::new()),
         _ => Kin::default(),
     }
 }
@@ -343,7 +343,7 @@ struct Blocking<'a> {
 }
 
 impl<'a> Blocking<'a> {
-    fn of(result: &'a GateResult) -> Self {
+    fn from_result(result: &'a GateResult) -> Self {
         let mut by_place: BTreeMap<_, Vec<&Finding>> = BTreeMap::new();
         for finding in result.counting().filter(|finding| finding.severity >= Severity::Incomplete) {
             by_place.entry((finding.check, &*finding.code, &*finding.place)).or_default().push(finding);

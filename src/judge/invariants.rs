@@ -11,7 +11,7 @@ use crate::result::run::{Invariant, InvariantState, Looked};
 
 /// An invariant as the result lists it.
 #[derive(Debug)]
-pub struct Row {
+pub struct InvariantRow {
     /// The invariant.
     pub invariant: Invariant,
     /// Codes of findings that break it. `curve-non-finite` breaks that of the metric it is about.
@@ -21,13 +21,13 @@ pub struct Row {
 }
 
 /// All invariants, in the order of reports.
-pub const ALL: [Row; 14] = [
-    Row {
+pub const ALL: [InvariantRow; 14] = [
+    InvariantRow {
         invariant: Invariant::Replicas,
         rules: &[&run::REPLICAS_DIFFER],
         reasons: &["no-copies", "one-rank", "one-step", "no-replicas"],
     },
-    Row {
+    InvariantRow {
         invariant: Invariant::ParametersMove,
         rules: &[&run::NEVER_MOVE, &run::PARAMETER_FROZEN],
         reasons: &[
@@ -39,30 +39,34 @@ pub const ALL: [Row; 14] = [
             "no-gradients",
         ],
     },
-    Row { invariant: Invariant::Gradients, rules: &[&run::GRADIENT_MISSING], reasons: &["no-gradients"] },
-    Row { invariant: Invariant::GradientSums, rules: &[&run::ACCUMULATES], reasons: &["no-sums", "one-step"] },
-    Row {
+    InvariantRow { invariant: Invariant::Gradients, rules: &[&run::GRADIENT_MISSING], reasons: &["no-gradients"] },
+    InvariantRow { invariant: Invariant::GradientSums, rules: &[&run::ACCUMULATES], reasons: &["no-sums", "one-step"] },
+    InvariantRow {
         invariant: Invariant::Modes,
         rules: &[&run::DROPOUT_IN_EVALUATION, &run::BATCH_NORM_MODE],
         reasons: &["no-modes"],
     },
-    Row { invariant: Invariant::Data, rules: &[&run::SAME_DATA, &run::BATCH_REPEATED], reasons: &["no-inputs"] },
-    Row {
+    InvariantRow {
+        invariant: Invariant::Data,
+        rules: &[&run::SAME_DATA, &run::BATCH_REPEATED],
+        reasons: &["no-inputs"],
+    },
+    InvariantRow {
         invariant: Invariant::LearningRate,
         rules: &[&loss::LEARNING_RATE_ZERO, &loss::LEARNING_RATE_SCHEDULE],
         reasons: &["no-learning-rate", "learning-rate-rounded", "too-few-points"],
     },
-    Row {
+    InvariantRow {
         invariant: Invariant::Updates,
         rules: &[&loss::UPDATES_SKIPPED, &loss::UPDATES_OVERFLOWED],
         reasons: &["no-updates"],
     },
-    Row {
+    InvariantRow {
         invariant: Invariant::GradientNorm,
         rules: &[&loss::GRADIENT_NON_FINITE, &loss::GRADIENT_ZERO, &loss::NON_FINITE],
         reasons: &["no-gradient-norm", "constant-norm", "too-few-points"],
     },
-    Row {
+    InvariantRow {
         invariant: Invariant::Curve,
         rules: &[
             &loss::NON_FINITE,
@@ -75,17 +79,17 @@ pub const ALL: [Row; 14] = [
         ],
         reasons: &["no-loss", "too-few-points"],
     },
-    Row {
+    InvariantRow {
         invariant: Invariant::Throughput,
         rules: &[&loss::THROUGHPUT_COLLAPSE],
         reasons: &["no-throughput", "too-few-points"],
     },
-    Row {
+    InvariantRow {
         invariant: Invariant::NormsByLayer,
         rules: &[&loss::GROWTH_BY_LAYER],
         reasons: &["no-norms-by-layer", "few-layers"],
     },
-    Row {
+    InvariantRow {
         invariant: Invariant::Generations,
         rules: &[
             &evaluation::GARBAGE,
@@ -97,7 +101,7 @@ pub const ALL: [Row; 14] = [
         ],
         reasons: &["no-generations", "too-few-answers"],
     },
-    Row {
+    InvariantRow {
         invariant: Invariant::EndOfRun,
         rules: &[&loss::RUN_ENDED_WITH_ERROR],
         reasons: &["no-text-log", "log-stops"],
@@ -106,8 +110,8 @@ pub const ALL: [Row; 14] = [
 
 /// Every invariant once, in the order of reports, with the states of all checks joined: broken goes before held, and held before not
 /// checked.
-pub fn all_of(looked: &[Looked]) -> Vec<Looked> {
-    let of = |row: &Row| {
+pub fn all_invariants(looked: &[Looked]) -> Vec<Looked> {
+    let of = |row: &InvariantRow| {
         let mut told = looked.iter().filter(|one| one.invariant == row.invariant);
         let nothing = || Looked::not(row.invariant, row.reasons.first().copied().unwrap_or_default());
         let first = told.next().cloned().unwrap_or_else(nothing);
@@ -137,7 +141,7 @@ mod tests {
     fn every_invariant_is_told_once_and_the_worst_word_counts() {
         let held = |count| Looked::over(Invariant::Replicas, true, [("parameters", count)]);
         let broken = Looked::over(Invariant::Replicas, false, [("parameters", 2)]);
-        let all = all_of(&[Looked::not(Invariant::Replicas, "one-rank"), held(3), broken]);
+        let all = all_invariants(&[Looked::not(Invariant::Replicas, "one-rank"), held(3), broken]);
         assert_eq!(all.iter().map(|one| one.invariant).collect::<Vec<_>>(), Invariant::ALL);
         assert_eq!((all[0].state, all[0].counts["parameters"]), (InvariantState::Broken, 3));
         assert!(all[0].reason.is_empty());

@@ -51,7 +51,7 @@ pub struct OriginFacts {
 }
 
 /// Findings about a baseline that a forge gave.
-pub fn of_origin(location: &str, origin: &OriginFacts, profile: Profile, today: Date) -> Vec<Finding> {
+pub fn origin_findings(location: &str, origin: &OriginFacts, profile: Profile, today: Date) -> Vec<Finding> {
     let days =
         |day: &Option<String>| day.clone().and_then(|day| Date::try_from(day).ok()).map(|day| today.days_since(day));
     let age = days(&origin.created);
@@ -78,7 +78,7 @@ pub fn of_origin(location: &str, origin: &OriginFacts, profile: Profile, today: 
 }
 
 /// The finding that a location holds nothing, or not the required content; `reason` and `help` explain it.
-pub fn absent(rule: &Rule, location: &str, side: Side, reason: &str, help: &str) -> Finding {
+pub fn absence_finding(rule: &Rule, location: &str, side: Side, reason: &str, help: &str) -> Finding {
     Finding::new(rule, location).with("side", side.as_str()).with("reason", reason).with("help", help)
 }
 
@@ -100,7 +100,7 @@ mod tests {
             ..OriginFacts::default()
         };
         let codes = |expires: &str| {
-            let found = of_origin("x", &origin(expires), Profile::Default, date("2026-11-21"));
+            let found = origin_findings("x", &origin(expires), Profile::Default, date("2026-11-21"));
             found.into_iter().map(|finding| finding.code).collect::<Vec<_>>()
         };
         assert_eq!(codes("2026-12-31"), ["baseline-origin"]);
@@ -108,7 +108,7 @@ mod tests {
         assert_eq!(codes("2026-11-20"), ["baseline-origin", "baseline-expiring"]);
         let unproved = OriginFacts { is_proved: false, ..origin("2026-12-31") };
         for (profile, severity) in [(Profile::Default, Severity::Info), (Profile::Release, Severity::Incomplete)] {
-            let found = of_origin("x", &unproved, profile, date("2026-11-21"));
+            let found = origin_findings("x", &unproved, profile, date("2026-11-21"));
             let told: Vec<_> = found.iter().map(|finding| (finding.code.as_str(), finding.severity)).collect();
             assert_eq!(told, [("baseline-origin", Severity::Info), ("baseline-unproved", severity)]);
         }

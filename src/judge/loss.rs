@@ -43,10 +43,10 @@ use std::collections::BTreeSet;
 
 use rayon::prelude::*;
 
-use crate::compare::curve::{CurveMeasures, Scale, measure};
+use crate::compare::curve::{CurveMeasures, CurveScale, measure};
 use crate::error::Result;
 use crate::kind::Role;
-use crate::pair::curve::align::Coverage;
+use crate::pair::curve::align::StepCoverage;
 use crate::pair::curve::{CurvePair, CurvePairing, PairedSources, groups};
 use crate::policy::loss::preset::Preset;
 use crate::policy::loss::{Kind, MetricPolicy};
@@ -58,17 +58,17 @@ use crate::verdict::Verdict;
 pub use code::RULES;
 use completeness::Surroundings;
 use curve_limits::CurveLimits;
-use evidence::Use;
+use evidence::CurveUse;
 pub use judged::JudgedCurve;
 use level::LevelContext;
-use limits::Limits;
+use limits::LimitPair;
 use mode::{ResolvedMode, Weights};
-use noise::{MetricNoise, Repeated};
+use noise::{MetricNoise, RepeatMeasures};
 use other_batches::OtherBatches;
 use rule_results::RuleResults;
-use scale::{scale, weighing};
+use scale::{scale, weighing_steps};
 use scattered::Scattered;
-pub use settings::{Settings, own_policy};
+pub use settings::{LossSettings, own_policy};
 use start::Start;
 
 /// Judges every pair. Returns the judged curves, and the findings that belong to no curve. Only as many pairs as fit into
@@ -76,7 +76,7 @@ use start::Start;
 ///
 /// # Errors
 /// Errors of the disk, where points lie there.
-pub fn judge(pairing: &CurvePairing<'_>, settings: Settings<'_>) -> Result<(Vec<JudgedCurve>, Vec<Finding>)> {
+pub fn judge(pairing: &CurvePairing<'_>, settings: LossSettings<'_>) -> Result<(Vec<JudgedCurve>, Vec<Finding>)> {
     let runs: BTreeSet<&str> = pairing.pairs.iter().map(|pair| pair.run.as_str()).collect();
     let mut judged = Vec::new();
     for run in runs {
@@ -87,7 +87,7 @@ pub fn judge(pairing: &CurvePairing<'_>, settings: Settings<'_>) -> Result<(Vec<
         judged.extend(of_run);
     }
     judged.extend(rl_alone(pairing, settings)?);
-    let mut general = sources::unpaired(pairing, &settings.policy.metrics);
+    let mut general = sources::unpaired_findings(pairing, &settings.policy.metrics);
     general.extend(updates::judge(pairing));
     Ok((judged, general))
 }
@@ -96,16 +96,16 @@ pub fn judge(pairing: &CurvePairing<'_>, settings: Settings<'_>) -> Result<(Vec<
 ///
 /// # Errors
 /// Errors of the disk, where points lie there.
-pub fn measures_of(pairing: &CurvePairing<'_>) -> Result<Vec<(String, Repeated)>> {
+pub fn repeat_measures(pairing: &CurvePairing<'_>) -> Result<Vec<(String, RepeatMeasures)>> {
     let levels = [Role::Loss, Role::GradNorm, Role::AuxiliaryLoss, Role::ValueLoss, Role::EvalLoss];
     // Without a floor: the record keeps every difference of the case, however small.
-    let scale = Scale { floor: 0.0, resolution: 0.0, steps: None };
+    let scale = CurveScale { floor: 0.0, resolution: 0.0, steps: None };
     let of = |pair: &PairedSources<'_>| {
         let pair = pair.load()?;
-        let scale = Scale { steps: weighing(&pair), ..scale };
+        let scale = CurveScale { steps: weighing_steps(&pair), ..scale };
         let measured = match pair.is_rl {
-            true => rl::repeated(&pair),
-            false => measure(&pair.points, scale).map(|measures| Repeated::Level(Box::new(measures))),
+            true => rl::trend_repeat_measures(&pair),
+            false => measure(&pair.points, scale).map(|measures| RepeatMeasures::Level(Box::new(measures))),
         };
         Ok(measured.map(|measured| (pair.metric.clone(), measured)))
     };
@@ -114,7 +114,7 @@ pub fn measures_of(pairing: &CurvePairing<'_>) -> Result<Vec<(String, Repeated)>
 }
 
 /// Judges the mismatch metrics of rollout and training that only the candidate logs: their limits need no baseline.
-fn rl_alone(pairing: &CurvePairing<'_>, settings: Settings<'_>) -> Result<Vec<JudgedCurve>> {
+fn rl_alone(pairing: &CurvePairing<'_>, settings: LossSettings<'_>) -> Result<Vec<JudgedCurve>> {
     if !pairing.has_rl() {
         return Ok(Vec::new());
     }
@@ -136,7 +136,7 @@ struct Beside<'p> {
 struct Run<'r, 'a> {
     pairs: Vec<&'r PairedSources<'a>>,
     /// The loss of supervised training and the reward of reinforcement learning, with their coverage.
-    leads: Vec<(&'r PairedSources<'a>, Coverage)>,
+    leads: Vec<(&'r PairedSources<'a>, StepCoverage)>,
     mode: ResolvedMode,
     schedules_differ: bool,
     /// Evidence that the two sides log the training loss of different batches.
@@ -144,12 +144,12 @@ struct Run<'r, 'a> {
     /// Whether the runs start from different weights and their training losses are of different data.
     is_apart: bool,
     /// Whether a metric other than the reward shows that the candidate took another path, and is not just late.
-    agreed: bool,
-    settings: Settings<'r>,
+    is_on_another_way: bool,
+    settings: LossSettings<'r>,
 }
 
 impl<'r, 'a> Run<'r, 'a> {
-    fn new(pairs: Vec<&'r PairedSources<'a>>, settings: Settings<'r>) -> Result<Self> {
+    fn new(pairs: Vec<&'r PairedSources<'a>>, settings: LossSettings<'r>) -> Result<Self> {
         let (mut leads, mut lead) = (Vec::new(), None);
         for role in [Role::Loss, Role::Reward] {
             let Some(first) = pairs.iter().find(|pair| pair.role == role) else { continue };
@@ -160,7 +160,7 @@ impl<'r, 'a> Run<'r, 'a> {
             leads.push((*first, pair.points.coverage));
         }
         let first = lead.as_ref().and_then(|measures| measures.first);
-        let start = lead.as_ref().and_then(Start::of);
+        let start = lead.as_ref().and_then(Start::from_measures);
         let mut schedules_differ = false;
         for pair in pairs.iter().filter(|pair| pair.role == Role::LearningRate) {
             schedules_differ |= secondary_metrics::schedule_difference(pair.load()?.points.iter())
@@ -169,18 +169,18 @@ impl<'r, 'a> Run<'r, 'a> {
         let mode = ResolvedMode::resolve(settings.policy.mode, first, start);
         let other_batches = other_batches::find(&pairs, lead.as_ref(), settings.policy)?;
         let fixed = CurveLimits::resolve(mode.weights, settings.policy, None).mean;
-        let apart = |lead: &CurveMeasures| level::is_apart(lead, mode.weights, fixed);
+        let apart = |lead: &CurveMeasures| level::sees_other_data(lead, mode.weights, fixed);
         let is_apart = mode.weights == Weights::Own && lead.as_ref().is_some_and(apart);
-        let agreed = Self::agreed(&pairs, settings)?;
-        Ok(Self { pairs, leads, mode, schedules_differ, other_batches, is_apart, agreed, settings })
+        let agreed = Self::is_on_another_way(&pairs, settings)?;
+        Ok(Self { pairs, leads, mode, schedules_differ, other_batches, is_apart, is_on_another_way: agreed, settings })
     }
 
     /// Whether a metric other than the reward shows that the candidate took another path, and is not just late.
-    fn agreed(pairs: &[&PairedSources<'_>], settings: Settings<'_>) -> Result<bool> {
+    fn is_on_another_way(pairs: &[&PairedSources<'_>], settings: LossSettings<'_>) -> Result<bool> {
         let ignored = |metric: &str| own_policy(&settings.policy.metrics, metric).is_some_and(|own| own.ignore);
         for pair in pairs.iter().filter(|pair| rl::is_witness(pair) && !ignored(&pair.metric)) {
             let noise = settings.noise.and_then(|band| band.metrics.get(&pair.metric));
-            if rl::testifies(&pair.load()?, noise) {
+            if rl::witness_warns(&pair.load()?, noise) {
                 return Ok(true);
             }
         }
@@ -213,17 +213,17 @@ impl<'r, 'a> Run<'r, 'a> {
         let counts = self.counts(pair.role, own);
         if counts {
             if pair.role == Role::Loss || beside.is_first {
-                sources::notes(pair, &mut results);
+                sources::add_source_notes(pair, &mut results);
             }
-            sources::obstacle(pair, &mut results);
+            sources::add_obstacle(pair, &mut results);
             self.judge_role(pair, measures, &limits, noise, beside.gradients, &mut results);
         }
         if let (Some(own), Some(measures), true) = (own, measures, counts) {
-            secondary_metrics::declared(pair, own, measures, &self.settings.policy.hardware, &mut results);
+            secondary_metrics::judge_declared(pair, own, measures, &self.settings.policy.hardware, &mut results);
         }
         let left_out = own.is_some_and(|own| own.ignore);
         if !counts {
-            secondary_metrics::shown_only(measures, &mut results);
+            secondary_metrics::show_change(measures, &mut results);
         }
         if !counts && !left_out {
             unjudged(pair, measures, &mut results);
@@ -232,14 +232,14 @@ impl<'r, 'a> Run<'r, 'a> {
         let counts = counts || !results.findings.is_empty();
         let judged = results.rules.iter().any(|outcome| outcome.verdict != Verdict::Skipped);
         let has_own_limits = own.is_some_and(|own| own.mean.or(own.difference).or(own.worse).is_some());
-        let judged = judged && (evidence::carries(pair.role) || has_own_limits);
+        let judged = judged && (evidence::carries_verdict(pair.role) || has_own_limits);
         let used = match (left_out, judged) {
-            (true, _) => Use::LeftOut,
-            (false, true) => Use::Judged,
-            (false, false) => Use::Shown,
+            (true, _) => CurveUse::LeftOut,
+            (false, true) => CurveUse::Judged,
+            (false, false) => CurveUse::Shown,
         };
         let unit = self.unit(pair, measures, &limits, noise, &mut results);
-        let unit = CurveUnit { evidence: evidence::of(pair, used), ..unit };
+        let unit = CurveUnit { evidence: evidence::curve_evidence(pair, used), ..unit };
         JudgedCurve { unit, findings: results.findings, counts }
     }
 
@@ -279,7 +279,7 @@ impl<'r, 'a> Run<'r, 'a> {
             completeness::judge(pair, &around, results);
         }
         if pair.role.is_performance() {
-            completeness::broken(pair, results);
+            completeness::fail_non_finite(pair, results);
         }
         let Some(measures) = measures else { return };
         too_good::judge(pair, measures, results);
@@ -290,13 +290,13 @@ impl<'r, 'a> Run<'r, 'a> {
             Role::Loss => self.judge_loss(pair, measures, limits, noise, results),
             Role::EvalLoss => level::judge_eval(measures, pair.points.len(), limits, results),
             Role::AuxiliaryLoss | Role::ValueLoss | Role::GradNorm => {
-                let scattered = self.apart_from(pair).map(|scattered| scattered.widen(limits));
+                let scattered = self.scatter_on_other_data(pair).map(|scattered| scattered.widen(limits));
                 level::judge_noisy(pair.role, measures, scattered.as_ref().unwrap_or(limits), results);
             }
-            Role::LearningRate => secondary_metrics::schedule(pair, results),
+            Role::LearningRate => secondary_metrics::judge_schedule(pair, results),
             Role::EvalScore | Role::Reward => {
-                let room = self.apart_from(pair).map(|scattered| scattered.score_room());
-                secondary_metrics::score(pair, measures, room.unwrap_or_default(), results);
+                let room = self.scatter_on_other_data(pair).map(|scattered| scattered.score_room());
+                secondary_metrics::judge_score(pair, measures, room.unwrap_or_default(), results);
             }
             // Performance, metrics that are only shown, and roles that only reinforcement learning has.
             _ => {}
@@ -304,8 +304,8 @@ impl<'r, 'a> Run<'r, 'a> {
     }
 
     /// Scatter of a secondary metric, where the runs see different data; `None` elsewhere.
-    fn apart_from(&self, pair: &CurvePair<'_>) -> Option<Scattered> {
-        if self.is_apart { Scattered::of(pair, true, Limits::NONE) } else { None }
+    fn scatter_on_other_data(&self, pair: &CurvePair<'_>) -> Option<Scattered> {
+        if self.is_apart { Scattered::from_pair(pair, true, LimitPair::NONE) } else { None }
     }
 
     fn judge_rl(
@@ -316,16 +316,18 @@ impl<'r, 'a> Run<'r, 'a> {
         results: &mut RuleResults,
     ) {
         if self.settings.noise.is_some() && noise.is_none() && pair.role == Role::Reward {
-            results.say(&code::NO_NOISE, |finding| finding.with("metric", pair.metric.as_str()));
+            results.add_finding(&code::NO_NOISE, |finding| finding.with("metric", pair.metric.as_str()));
         }
         match (pair.role, self.preset_of(pair)) {
-            (Role::LearningRate, _) => secondary_metrics::schedule(pair, results),
-            (Role::Constant, _) => rl::constant(pair, results),
+            (Role::LearningRate, _) => secondary_metrics::judge_schedule(pair, results),
+            (Role::Constant, _) => rl::judge_constant(pair, results),
             (_, Some(preset)) => {
-                results.preset(preset, preset::apply(preset, pair));
-                results.beside(|results| rl::judge(pair, measures, self.settings.profile, noise, self.agreed, results));
+                results.judge_preset(preset, preset::apply(preset, pair));
+                results.show_beside_preset(|results| {
+                    rl::judge(pair, measures, self.settings.profile, noise, self.is_on_another_way, results)
+                });
             }
-            (_, None) => rl::judge(pair, measures, self.settings.profile, noise, self.agreed, results),
+            (_, None) => rl::judge(pair, measures, self.settings.profile, noise, self.is_on_another_way, results),
         }
     }
 
@@ -351,20 +353,20 @@ impl<'r, 'a> Run<'r, 'a> {
             profile: self.settings.profile,
         };
         if self.schedules_differ {
-            results.say(&code::NOT_JUDGED, |finding| finding);
+            results.add_finding(&code::NOT_JUDGED, |finding| finding);
             return results.show_only(|results| level::judge(measures, &context, results));
         }
         if let Some(found) = self.other_batches.filter(|_| pair.metric == "loss") {
-            results.say(&code::OTHER_BATCHES, |finding| found.told(finding));
+            results.add_finding(&code::OTHER_BATCHES, |finding| found.add_facts(finding));
             return results.show_only(|results| level::judge(measures, &context, results));
         }
         if self.settings.noise.is_some() && noise.is_none() {
-            results.say(&code::NO_NOISE, |finding| finding.with("metric", pair.metric.as_str()));
+            results.add_finding(&code::NO_NOISE, |finding| finding.with("metric", pair.metric.as_str()));
         }
         match self.settings.policy.preset {
             Some(preset) => {
-                results.preset(preset, preset::apply(preset, pair));
-                results.beside(|results| level::judge(measures, &context, results));
+                results.judge_preset(preset, preset::apply(preset, pair));
+                results.show_beside_preset(|results| level::judge(measures, &context, results));
             }
             None => {
                 level::judge(measures, &context, results);
@@ -381,11 +383,11 @@ impl<'r, 'a> Run<'r, 'a> {
     fn scattered(&self, pair: &CurvePair<'_>, limits: &CurveLimits, noise: Option<&MetricNoise>) -> Option<Scattered> {
         let is_set = self.settings.policy.limits.mean.is_some() || noise.is_some();
         let due = self.mode.weights == Weights::Own && !is_set;
-        if due { Scattered::of(pair, self.is_apart, limits.mean) } else { None }
+        if due { Scattered::from_pair(pair, self.is_apart, limits.mean) } else { None }
     }
 
     /// Coverage of the run's loss, or of its reward; `None` where `pair` itself is that metric.
-    fn lead(&self, pair: &CurvePair<'_>) -> Option<&Coverage> {
+    fn lead(&self, pair: &CurvePair<'_>) -> Option<&StepCoverage> {
         let role = if pair.is_rl { Role::Reward } else { Role::Loss };
         let lead = self.leads.iter().find(|(lead, _)| lead.role == role);
         lead.filter(|(lead, _)| lead.metric != pair.metric).map(|(_, coverage)| coverage)
@@ -404,7 +406,7 @@ impl<'r, 'a> Run<'r, 'a> {
         CurveUnit {
             metric: pair.metric.clone(),
             role: Some(pair.role),
-            better: metric::better(&pair.metric, pair.role),
+            better: metric::better_direction(&pair.metric, pair.role),
             run: pair.run.clone(),
             rank: pair.rank,
             baseline_file: pair.baseline.path.clone(),
@@ -417,7 +419,7 @@ impl<'r, 'a> Run<'r, 'a> {
             paired: pair.points.len() as u64,
             paired_by: pair.paired_by().to_owned(),
             values: pair.points.values.map(|values| values.as_str().to_owned()).unwrap_or_default(),
-            values_source: pair.points.values.map(|values| values.source().to_owned()).unwrap_or_default(),
+            values_source: pair.points.values.map(|values| values.evidence().to_owned()).unwrap_or_default(),
             replaced: replaced(pair),
             first_diverging_step: if is_loss { first_diverging(pair, measures, limits) } else { None },
             is_shown_only: false,
@@ -425,7 +427,7 @@ impl<'r, 'a> Run<'r, 'a> {
             non_finite_steps: completeness::one_sided_non_finite(&pair.points).take(completeness::LISTED).collect(),
             rules: std::mem::take(&mut results.rules),
             series: downsample::downsample(pair, noise),
-            windows: rl::windows(pair),
+            windows: rl::windows_of_pair(pair),
         }
     }
 
@@ -444,10 +446,10 @@ impl<'r, 'a> Run<'r, 'a> {
 /// Adds findings about a metric that no rule judges: it is not finite on the candidate alone, its name suggests a loss or reward
 /// that a pass should rest on, or its mean moved.
 fn unjudged(pair: &CurvePair<'_>, measures: Option<&CurveMeasures>, results: &mut RuleResults) {
-    completeness::broken(pair, results);
-    let moved = secondary_metrics::moved(pair, measures);
+    completeness::fail_non_finite(pair, results);
+    let moved = secondary_metrics::large_change(pair, measures);
     if metric::looks_like_goal(&pair.metric) || moved.is_some() {
-        results.say(&code::SHOWN_ONLY, |finding| {
+        results.add_finding(&code::SHOWN_ONLY, |finding| {
             let finding = finding.with("metric", pair.metric.as_str());
             moved.map_or(finding.clone(), |moved| finding.with("moved", moved))
         });

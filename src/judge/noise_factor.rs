@@ -4,6 +4,6 @@
 const ENOUGH: u32 = 3;
 
 /// Multiples of the largest recorded value that warn, and that fail.
-pub(super) fn factors(comparisons: u32) -> (f64, f64) {
+pub(super) fn noise_factors(comparisons: u32) -> (f64, f64) {
     if comparisons >= ENOUGH { (1.5, 3.0) } else { (2.5, 5.0) }
 }

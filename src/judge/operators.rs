@@ -38,7 +38,7 @@ fn table_places<'a>(apis: impl Iterator<Item = &'a str>) -> HashMap<&'a str, usi
 }
 
 /// Merges `added` into `rows`; the number of an added row is that of the rows before it.
-fn woven(rows: Vec<JudgedRow>, added: Vec<(usize, JudgedRow)>) -> Vec<JudgedRow> {
+fn interleaved(rows: Vec<JudgedRow>, added: Vec<(usize, JudgedRow)>) -> Vec<JudgedRow> {
     let mut all = Vec::with_capacity(rows.len() + added.len());
     let mut added = added.into_iter().peekable();
     for (place, row) in rows.into_iter().enumerate() {

@@ -13,7 +13,7 @@ macro_rules! of_checks {
 each_check!(of_checks);
 
 /// All rules, check by check.
-pub fn all() -> impl Iterator<Item = &'static Rule> {
+pub fn all_rules() -> impl Iterator<Item = &'static Rule> {
     let before = [rule::artifacts::RULES, rule::evidence::RULES, super::partial_coverage::RULES, rule::policy::RULES];
     let after = [
         super::run::rules::RULES,
@@ -27,5 +27,5 @@ pub fn all() -> impl Iterator<Item = &'static Rule> {
 
 /// The rule with this code.
 pub fn find(code: &str) -> Option<&'static Rule> {
-    all().find(|rule| rule.code == code)
+    all_rules().find(|rule| rule.code == code)
 }

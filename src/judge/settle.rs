@@ -23,23 +23,23 @@ use crate::result::identity::identify;
 use crate::result::observation::Observation;
 use crate::result::unit::{Check, Culprit, Evidence, Unit};
 use crate::verdict::{CheckId, Verdict};
-use apply::{covered, is_absence, waiver_findings};
+use apply::{is_absence, waived_finding, waiver_findings};
 
 /// Decides `result` anew under `policy`: findings, what waivers cover, and the verdicts of units, checks and the run.
 pub fn settle(result: &mut GateResult, policy: &Policy) {
     let is_judged = |id: CheckId, checks: &[Check]| checks.iter().any(|check| check.id == id);
     let general = result.measured.iter().filter(|observation| !is_judged(observation.of, &result.checks));
     let mut applied = apply(general.map(|observation| observation.finding.clone()), policy);
-    let mut verdict = above_pass(&applied.findings).unwrap_or(Verdict::Skipped);
+    let mut verdict = verdict_above_pass(&applied.findings).unwrap_or(Verdict::Skipped);
     for check in &mut result.checks {
         let own: Vec<&Observation> = result.measured.iter().filter(|one| one.of == check.id).collect();
         let settled = settle_check(check, &own, policy);
         verdict = verdict.max(check.verdict);
         applied.join(settled);
     }
-    let rest = [evidence::of_run(&result.checks), waiver_findings(policy, &applied)].concat();
+    let rest = [evidence::run_findings(&result.checks), waiver_findings(policy, &applied)].concat();
     let rest = apply(rest, policy);
-    verdict = verdict.max(above_pass(&rest.findings).unwrap_or(Verdict::Skipped));
+    verdict = verdict.max(verdict_above_pass(&rest.findings).unwrap_or(Verdict::Skipped));
     applied.join(rest);
     result.verdict = if verdict == Verdict::Skipped { Verdict::Incomplete } else { verdict };
     (result.findings, result.waived) = (applied.findings, applied.waived);
@@ -47,23 +47,23 @@ pub fn settle(result: &mut GateResult, policy: &Policy) {
     result.findings.sort_by_key(|finding| (!finding.counts(), std::cmp::Reverse(finding.severity)));
     identify(result);
     drop_accepted_culprits(result, policy);
-    result.checks.iter_mut().for_each(super::culprit::name_of_check);
-    result.culprit = super::culprit::first(&result.checks);
+    result.checks.iter_mut().for_each(super::culprit::name_performance_culprit);
+    result.culprit = super::culprit::first_culprit(&result.checks);
     confirm::confirm(result);
-    reruns::decide(result);
+    reruns::decide_by_reruns(result);
     identify(result);
 }
 
 /// Decides `check` by its own observations: its findings, and the verdicts of its units, of its items and of the check itself.
 pub fn settle_check(check: &mut Check, observations: &[&Observation], policy: &Policy) -> AppliedPolicy {
     let mut applied = AppliedPolicy::default();
-    let mut sum = Sum::of(check);
+    let mut sum = Sum::new(check);
     let (ignored, observations): (Vec<&Observation>, Vec<&Observation>) =
         observations.iter().copied().partition(|one| is_ignored(&one.finding, policy));
     check.units.iter_mut().filter_map(|unit| unit.evidence_mut()).for_each(|evidence| evidence.behind_waived = 0);
     let accepted: Vec<(&Observation, &Waiver)> =
-        observations.iter().filter_map(|one| Some((*one, accepting(one, policy)?))).collect();
-    let defects = defect::Accepted::of(accepted.iter().map(|(root, _)| *root), check);
+        observations.iter().filter_map(|one| Some((*one, accepting_waiver(one, policy)?))).collect();
+    let defects = defect::AcceptedDefects::from_observations(accepted.iter().map(|(root, _)| *root), check);
     for (root, _) in &accepted {
         let values = defect::values_behind(&root.finding);
         if let Some(evidence) = evidence_of(root, check) {
@@ -71,25 +71,25 @@ pub fn settle_check(check: &mut Check, observations: &[&Observation], policy: &P
         }
     }
     for observation in &observations {
-        let one = behind(observation, (&defects, &accepted), check, policy);
+        let one = waived_consequence(observation, (&defects, &accepted), check, policy);
         let one = one.unwrap_or_else(|| {
             let one = apply([observation.finding.clone()], policy);
             let accepted = one.waived.iter().map(|waived| defect::places_without_numbers(&waived.finding)).sum();
-            count_behind(observation, check, accepted);
+            count_not_judged(observation, check, accepted);
             one
         });
         sum.add(observation, &one.findings);
         applied.join(one);
     }
     sum.settle(check);
-    for observation in evidence::of_check(check) {
+    for observation in evidence::check_observations(check) {
         let one = apply([observation.finding.clone()], policy);
         sum.add(&observation, &one.findings);
         applied.join(one);
     }
     sum.settle(check);
-    applied.join(apply(evidence::of_ignored(check.id, &ignored), policy));
-    let required = required(check, policy);
+    applied.join(apply(evidence::ignored_codes_finding(check.id, &ignored), policy));
+    let required = missing_required(check, policy);
     if !required.is_empty() {
         check.verdict = Verdict::Incomplete;
         applied.findings.extend(required);
@@ -103,7 +103,7 @@ fn is_ignored(finding: &Finding, policy: &Policy) -> bool {
 }
 
 /// The waiver whose pattern covers an observation; `None` for observations that do not count or are absences.
-fn accepting<'p>(observation: &Observation, policy: &'p Policy) -> Option<&'p Waiver> {
+fn accepting_waiver<'p>(observation: &Observation, policy: &'p Policy) -> Option<&'p Waiver> {
     let finding = &observation.finding;
     let counts = finding.counts() && !is_absence(&finding.code, finding.severity);
     decide(&finding.code, &finding.place, finding.severity, policy).waiver.filter(|_| counts)
@@ -111,9 +111,9 @@ fn accepting<'p>(observation: &Observation, policy: &'p Policy) -> Option<&'p Wa
 
 /// The waived finding of an observation that is a consequence of an accepted defect, and therefore not judged; `None` for any other.
 /// Counts its values in its unit.
-fn behind(
+fn waived_consequence(
     observation: &Observation,
-    (defects, accepted): (&defect::Accepted<'_>, &[(&Observation, &Waiver)]),
+    (defects, accepted): (&defect::AcceptedDefects<'_>, &[(&Observation, &Waiver)]),
     check: &mut Check,
     policy: &Policy,
 ) -> Option<AppliedPolicy> {
@@ -122,14 +122,14 @@ fn behind(
     if !decision.counts() || !finding.counts() {
         return None;
     }
-    let (root, waiver) = accepted.get(defects.first_before(observation, check)?)?;
-    count_behind(observation, check, defect::places_behind(&root.finding, finding));
+    let (root, waiver) = accepted.get(defects.first_cause(observation, check)?)?;
+    count_not_judged(observation, check, defect::places_behind(&root.finding, finding));
     let finding = Finding { severity: decision.severity, ..finding.clone() };
-    Some(AppliedPolicy { waived: vec![covered(finding, waiver, true)], ..AppliedPolicy::default() })
+    Some(AppliedPolicy { waived: vec![waived_finding(finding, waiver, true)], ..AppliedPolicy::default() })
 }
 
 /// Counts places of an observation's unit as not judged.
-fn count_behind(observation: &Observation, check: &mut Check, places: u64) {
+fn count_not_judged(observation: &Observation, check: &mut Check, places: u64) {
     if let Some(evidence) = evidence_of(observation, check) {
         evidence.behind_waived = evidence.behind_waived.saturating_add(places);
     }
@@ -141,7 +141,7 @@ fn evidence_of<'c>(observation: &Observation, check: &'c mut Check) -> Option<&'
 }
 
 /// The finding about a required check of which nothing could be read: it is incomplete, whatever the policy says about its findings.
-fn required(check: &Check, policy: &Policy) -> Vec<Finding> {
+fn missing_required(check: &Check, policy: &Policy) -> Vec<Finding> {
     let is_unread = check.items.iter().all(|item| matches!(item.verdict, Verdict::Incomplete | Verdict::Skipped))
         && check.units.iter().all(|unit| unit.is_unread());
     if !is_unread || check.verdict.blocks() || !policy.required.contains(&check.id) {
@@ -165,7 +165,7 @@ struct Counted {
 }
 
 impl Sum {
-    fn of(check: &Check) -> Self {
+    fn new(check: &Check) -> Self {
         const NONE: Counted = Counted { verdict: Verdict::Pass, findings: 0 };
         Self { units: vec![NONE; check.units.len()], items: vec![NONE; check.items.len()], rest: Verdict::Skipped }
     }
@@ -218,7 +218,7 @@ impl Counted {
 }
 
 /// The verdict of findings, if it is worse than a pass; `None` otherwise.
-fn above_pass(findings: &[Finding]) -> Option<Verdict> {
+fn verdict_above_pass(findings: &[Finding]) -> Option<Verdict> {
     Some(verdict_of(findings)).filter(|verdict| *verdict > Verdict::Pass)
 }
 

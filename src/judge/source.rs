@@ -16,7 +16,7 @@ use crate::verdict::Severity;
 
 /// Findings of one file.
 #[derive(Debug, Default)]
-pub struct Judged {
+pub struct JudgedSource {
     /// Findings, in the order of lines.
     pub findings: Vec<Finding>,
     /// Comments of the change that accept findings.
@@ -24,22 +24,22 @@ pub struct Judged {
 }
 
 /// Findings of a file in its tree. `touched` holds the lines that a change touches; without a change all lines count.
-pub fn findings(
+pub fn file_findings(
     path: &str,
     looked: Looked,
     context: &Context,
     policy: &SourcePolicy,
     touched: Option<&Touched>,
-) -> Judged {
+) -> JudgedSource {
     let broken = broken(path, looked, context, touched);
     let findings = broken.breaches.into_iter().filter_map(|breach| finding(path, breach, policy)).collect();
-    Judged { findings, accepted: broken.accepted }
+    JudgedSource { findings, accepted: broken.accepted }
 }
 
 /// The finding of a rule that is broken; `None` where the policy has switched the rule off.
 fn finding(path: &str, breach: Breach, policy: &SourcePolicy) -> Option<Finding> {
     let rule = breach.rule;
-    let severity = match policy.severity(rule.rule.code) {
+    let severity = match policy.rule_setting(rule.rule.code) {
         Some(setting) => setting.severity()?,
         None if rule.is_off => return None,
         None if breach.is_milder => Severity::Warn,

@@ -15,4 +15,4 @@ pub use cause::TokenCause;
 pub use groups::RankClass;
 pub use noise::Noise;
 pub use rules::RULES;
-pub use unit::{JudgedTokens, Reference, TokensContext, judge_across, judge_own};
+pub use unit::{BaselineReference, JudgedTokens, TokensContext, judge_across, judge_own};

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::loss::code::UNREAD_VALUES;
 use crate::kind::Role;
 use crate::policy::loss::UnreadPolicy;
-use crate::read::account::{Account, Unread};
+use crate::read::account::{UnreadNumbers, UnreadShape};
 use crate::read::metric;
 use crate::result::finding::{Fact, Finding};
 use crate::result::unit::Evidence;
@@ -21,7 +21,7 @@ const SHOWN: usize = 5;
 
 /// Numbers of a run that were read and compared.
 #[derive(Clone, Copy, Debug)]
-pub struct Judged<'m> {
+pub struct ReadNumbers<'m> {
     /// Points of curves, rows or answers that were compared in a way that carries a verdict.
     pub points: u64,
     /// Canonical names of the metrics that are already reported as not finite.
@@ -43,7 +43,7 @@ pub struct UnreadValues {
 
 impl UnreadValues {
     /// Adds the unread numbers, and those that the policy leaves out, to the account of a unit.
-    pub fn note(&self, evidence: &mut Evidence) {
+    pub fn add_to_evidence(&self, evidence: &mut Evidence) {
         let (left_out, shapes) = &self.left_out;
         evidence.unread = evidence.unread.saturating_add(self.count);
         evidence.left_out = evidence.left_out.saturating_add(*left_out);
@@ -52,7 +52,7 @@ impl UnreadValues {
 }
 
 /// The findings for a check that reads no logs: its values are in cells or under keys.
-pub fn of_cells(findings: Vec<Finding>, check: CheckId) -> impl Iterator<Item = Finding> {
+pub fn cell_findings(findings: Vec<Finding>, check: CheckId) -> impl Iterator<Item = Finding> {
     findings.into_iter().map(move |finding| finding.of_check(check).with("cells", 1_u64))
 }
 
@@ -76,10 +76,10 @@ enum Compared {
 
 /// Judges the accounts of both sides.
 pub fn judge<'a>(
-    baseline: impl Iterator<Item = &'a Account>,
-    candidate: impl Iterator<Item = &'a Account>,
+    baseline: impl Iterator<Item = &'a UnreadNumbers>,
+    candidate: impl Iterator<Item = &'a UnreadNumbers>,
     policy: &[UnreadPolicy],
-    judged: Judged<'_>,
+    judged: ReadNumbers<'_>,
 ) -> UnreadValues {
     let (baseline_shapes, beyond) = merged(baseline);
     let (candidate_shapes, more) = merged(candidate);
@@ -97,7 +97,7 @@ pub fn judge<'a>(
     shapes.retain(|shape| !is_told(shape));
     let numbers = |shape: &&String| {
         let sides = [&baseline_shapes, &candidate_shapes];
-        sides.map(|side| side.get(*shape).map_or(0, Unread::numbers)).iter().sum::<u64>()
+        sides.map(|side| side.get(*shape).map_or(0, UnreadShape::number_count)).iter().sum::<u64>()
     };
     let count = shapes.iter().map(numbers).sum::<u64>() + beyond + more;
     let left_out = (ignored.iter().map(numbers).sum(), ignored.into_iter().cloned().collect());
@@ -119,12 +119,12 @@ pub fn judge<'a>(
 }
 
 /// Judges the accounts of a run without a baseline: any shape with a number that is not finite is reported.
-pub fn alone<'a>(candidate: impl Iterator<Item = &'a Account>) -> Vec<Finding> {
+pub fn judge_alone<'a>(candidate: impl Iterator<Item = &'a UnreadNumbers>) -> Vec<Finding> {
     let (shapes, _) = merged(candidate);
     let nothing = BTreeSet::new();
     let broken = shapes.iter().filter(|(_, unread)| !is_finite(unread));
     let told = broken.map(|(shape, unread)| {
-        let severity = if kind(Some(unread), Judged { points: u64::MAX, broken: &nothing }) == Kind::Unnamed {
+        let severity = if kind(Some(unread), ReadNumbers { points: u64::MAX, broken: &nothing }) == Kind::Unnamed {
             Severity::Warn
         } else {
             Severity::Fail
@@ -135,17 +135,17 @@ pub fn alone<'a>(candidate: impl Iterator<Item = &'a Account>) -> Vec<Finding> {
 }
 
 /// The shapes of all files of a side, and the number of numbers whose shapes were not kept.
-fn merged<'a>(accounts: impl Iterator<Item = &'a Account>) -> (BTreeMap<String, Unread>, u64) {
-    let mut all: BTreeMap<String, Unread> = BTreeMap::new();
+fn merged<'a>(accounts: impl Iterator<Item = &'a UnreadNumbers>) -> (BTreeMap<String, UnreadShape>, u64) {
+    let mut all: BTreeMap<String, UnreadShape> = BTreeMap::new();
     let mut beyond = 0;
     for account in accounts {
-        beyond += account.beyond();
+        beyond += account.dropped_count();
         for unread in account.shapes() {
-            let known = all.entry(unread.shape.clone()).or_insert_with(|| Unread {
+            let known = all.entry(unread.shape.clone()).or_insert_with(|| UnreadShape {
                 shape: unread.shape.clone(),
                 example: unread.example.clone(),
                 names: unread.names.clone(),
-                ..Unread::default()
+                ..UnreadShape::default()
             });
             known.count += unread.count;
             known.columns.resize_with(known.columns.len().max(unread.columns.len()), Vec::new);
@@ -157,11 +157,11 @@ fn merged<'a>(accounts: impl Iterator<Item = &'a Account>) -> (BTreeMap<String, 
     (all, beyond)
 }
 
-fn is_finite(unread: &Unread) -> bool {
+fn is_finite(unread: &UnreadShape) -> bool {
     unread.columns.iter().flatten().all(|value| value.is_finite())
 }
 
-fn compared(baseline: Option<&Unread>, candidate: Option<&Unread>) -> Compared {
+fn compared(baseline: Option<&UnreadShape>, candidate: Option<&UnreadShape>) -> Compared {
     let (baseline, candidate) = match (baseline, candidate) {
         (Some(baseline), Some(candidate)) => (baseline, candidate),
         (Some(_), None) => return Compared::BaselineOnly,
@@ -202,16 +202,16 @@ fn difference(baseline: &[f64], candidate: &[f64]) -> f64 {
 }
 
 /// Whether all metrics of a shape are already reported as not finite.
-fn is_told(unread: &Unread, broken: &BTreeSet<String>) -> bool {
+fn is_told(unread: &UnreadShape, broken: &BTreeSet<String>) -> bool {
     let is_broken = |name: &String| broken.contains(metric::canonical(name).as_ref());
     !unread.names.is_empty() && unread.names.iter().all(is_broken)
 }
 
-fn kind(unread: Option<&Unread>, judged: Judged<'_>) -> Kind {
+fn kind(unread: Option<&UnreadShape>, judged: ReadNumbers<'_>) -> Kind {
     let Some(unread) = unread else { return Kind::Unnamed };
     let role = |name: &String| metric::role(&metric::canonical(name));
     let is_loss = |name: &String| matches!(role(name), Role::Loss | Role::EvalLoss);
-    let is_most = !unread.names.is_empty() && unread.numbers() > judged.points;
+    let is_most = !unread.names.is_empty() && unread.number_count() > judged.points;
     if unread.names.iter().any(is_loss) || is_most || judged.points == 0 {
         Kind::Loss
     } else if unread.names.is_empty() {
@@ -222,7 +222,7 @@ fn kind(unread: Option<&Unread>, judged: Judged<'_>) -> Kind {
 }
 
 /// The severity of a shape, by the table on the page about reading.
-fn severity(kind: Kind, compared: Compared, judged: Judged<'_>) -> Severity {
+fn severity(kind: Kind, compared: Compared, judged: ReadNumbers<'_>) -> Severity {
     match (kind, compared) {
         (Kind::Unnamed, Compared::NotFinite) => Severity::Warn,
         (_, Compared::NotFinite) => Severity::Fail,
@@ -236,7 +236,12 @@ fn severity(kind: Kind, compared: Compared, judged: Judged<'_>) -> Severity {
     }
 }
 
-fn finding(shape: &str, baseline: Option<&Unread>, candidate: Option<&Unread>, compared: Compared) -> Finding {
+fn finding(
+    shape: &str,
+    baseline: Option<&UnreadShape>,
+    candidate: Option<&UnreadShape>,
+    compared: Compared,
+) -> Finding {
     let (side, unread) = match (baseline, candidate) {
         (Some(baseline), Some(_)) => ("both", Some(baseline)),
         (Some(baseline), None) => (Side::Baseline.as_str(), Some(baseline)),
@@ -266,11 +271,11 @@ fn finding(shape: &str, baseline: Option<&Unread>, candidate: Option<&Unread>, c
 mod tests {
     use super::*;
 
-    fn account(name: &str, values: &[f64]) -> Account {
-        let mut account = Account::default();
+    fn account(name: &str, values: &[f64]) -> UnreadNumbers {
+        let mut account = UnreadNumbers::default();
         let names: Vec<String> = Some(name.to_owned()).filter(|name| !name.is_empty()).into_iter().collect();
         for value in values {
-            account.take("~ text ~ 1", names.clone(), &[*value]);
+            account.add_text("~ text ~ 1", names.clone(), &[*value]);
         }
         account
     }
@@ -295,7 +300,7 @@ mod tests {
         ] {
             let side = |values: Option<&[f64]>| values.map(|values| account(name, values));
             let (baseline, candidate) = (side(baseline), side(candidate));
-            let found = judge(baseline.iter(), candidate.iter(), &[], Judged { points, broken: &BTreeSet::new() });
+            let found = judge(baseline.iter(), candidate.iter(), &[], ReadNumbers { points, broken: &BTreeSet::new() });
             assert_eq!(found.findings[0].severity, expected, "{name} {baseline:?} {candidate:?} {points}");
         }
     }
@@ -304,14 +309,14 @@ mod tests {
     fn a_policy_leaves_shapes_out_and_one_that_fits_none_is_told() {
         let policy = ["text", "prose"].map(|shape| UnreadPolicy { shape: shape.into(), ignore: true });
         let baseline = account("loss", &[1.0, 2.0]);
-        let judged = Judged { points: 9, broken: &BTreeSet::new() };
+        let judged = ReadNumbers { points: 9, broken: &BTreeSet::new() };
         let found = judge([&baseline].into_iter(), [].into_iter(), &policy, judged);
         assert!(found.findings.is_empty() && found.count == 0);
         assert_eq!(found.left_out, (2, vec!["~ text ~ #".to_owned()]));
         assert_eq!(found.unused, ["prose"]);
-        let mut full = Account::default();
+        let mut full = UnreadNumbers::default();
         for nth in 0..300 {
-            full.take(&format!("{} dice ~ 0.5", "x".repeat(nth + 1)), vec!["dice".into()], &[0.5]);
+            full.add_text(&format!("{} dice ~ 0.5", "x".repeat(nth + 1)), vec!["dice".into()], &[0.5]);
         }
         let found = judge([&full].into_iter(), [].into_iter(), &policy, judged);
         assert!(found.unused.is_empty(), "a shape that is not kept may be the one that is meant");

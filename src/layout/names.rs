@@ -16,7 +16,7 @@ type Part = (usize, u64);
 
 impl Numbering {
     /// Counts the layers of each chunk of the model, and the experts of each rank, in local paths with their chunks.
-    pub fn of<'p>(paths: impl IntoIterator<Item = (u32, &'p str)>) -> Self {
+    pub fn from_paths<'p>(paths: impl IntoIterator<Item = (u32, &'p str)>) -> Self {
         let (mut layers, mut experts) = (BTreeMap::<u32, u64>::new(), 0);
         for (chunk, path) in paths {
             let [layer, expert] = numbers(path);
@@ -50,7 +50,7 @@ impl Numbering {
 }
 
 /// Splits a path into the number of the chunk that it begins with, 0 where there is none, and the rest.
-pub fn without_chunk(path: &str) -> (u32, &str) {
+pub fn split_chunk(path: &str) -> (u32, &str) {
     let parts = path.split_once('.').and_then(|(chunk, rest)| Some((chunk.parse().ok()?, rest)));
     parts.unwrap_or((0, path))
 }
@@ -75,11 +75,11 @@ mod tests {
     #[test]
     fn layers_are_counted_over_chunks_and_experts_over_ranks() {
         let local = ["decoder.layers.0.mlp", "decoder.layers.1.mlp.experts.local_experts.1.linear_fc1"];
-        let numbering = Numbering::of(local.into_iter().flat_map(|path| [(0, path), (1, path)]));
+        let numbering = Numbering::from_paths(local.into_iter().flat_map(|path| [(0, path), (1, path)]));
         let [block, expert] = local.map(|path| numbering.path(path, 1, 1));
         assert_eq!(block, "decoder.layers.2.mlp");
         assert_eq!(expert, "decoder.layers.3.mlp.experts.local_experts.3.linear_fc1");
-        assert_eq!(without_chunk("1.decoder.layers.0"), (1, "decoder.layers.0"));
-        assert_eq!(without_chunk("decoder.layers.0"), (0, "decoder.layers.0"));
+        assert_eq!(split_chunk("1.decoder.layers.0"), (1, "decoder.layers.0"));
+        assert_eq!(split_chunk("decoder.layers.0"), (0, "decoder.layers.0"));
     }
 }

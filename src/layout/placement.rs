@@ -42,14 +42,14 @@ pub enum Placement {
     /// Each rank holds all of it.
     Whole,
     /// Each rank holds a part.
-    Sharded(Cut),
+    Sharded(CutAxis),
     /// Each rank holds a summand of the value.
     Partial,
 }
 
 /// Axis along which a value is split.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Cut {
+pub enum CutAxis {
     /// The first axis.
     First,
     /// The last axis.
@@ -90,7 +90,7 @@ const HEAD_NORM: [&str; 4] = ["q_layernorm", "k_layernorm", "q_norm", "k_norm"];
 
 impl ModuleKind {
     /// The kind of the module at `path`; `class` is empty where it was not recorded.
-    pub fn of(path: &str, class: &str) -> Self {
+    pub fn from_path(path: &str, class: &str) -> Self {
         let name = path.rsplit('.').next().unwrap_or(path);
         let has = |word: &str| class.contains(word);
         if has("ColumnParallel") {
@@ -123,7 +123,7 @@ impl ModuleKind {
     /// The placement of a value over a tensor-parallel group. With sequence parallelism (`sp`) each rank's norms see a part of the sequence.
     pub fn place(self, role: ValueRole<'_>, sp: bool) -> Placement {
         use Placement::{Partial, Sharded, Whole};
-        let between = if sp { Sharded(Cut::Sequence) } else { Whole };
+        let between = if sp { Sharded(CutAxis::Sequence) } else { Whole };
         // Each rank sees its own part of the sequence.
         let of_whole = if sp { Partial } else { Whole };
         let is_norm = |name: &str| name.contains("norm");
@@ -131,18 +131,20 @@ impl ModuleKind {
             (Self::Embedding, ValueRole::Input) => Whole,
             (Self::Embedding | Self::Column, ValueRole::Parameter(name)) if is_norm(name) => Whole,
             (Self::Embedding | Self::Column, ValueRole::Gradient(name)) if is_norm(name) => of_whole,
-            (Self::Embedding | Self::Column, ValueRole::Parameter(_) | ValueRole::Gradient(_)) => Sharded(Cut::First),
-            (Self::Column, ValueRole::Output) | (Self::Row, ValueRole::Input) => Sharded(Cut::Last),
+            (Self::Embedding | Self::Column, ValueRole::Parameter(_) | ValueRole::Gradient(_)) => {
+                Sharded(CutAxis::First)
+            }
+            (Self::Column, ValueRole::Output) | (Self::Row, ValueRole::Input) => Sharded(CutAxis::Last),
             (Self::Row, ValueRole::Parameter("bias")) => Whole,
             (Self::Row, ValueRole::Gradient("bias")) => of_whole,
-            (Self::Row, ValueRole::Parameter(_) | ValueRole::Gradient(_)) => Sharded(Cut::Last),
+            (Self::Row, ValueRole::Parameter(_) | ValueRole::Gradient(_)) => Sharded(CutAxis::Last),
             (Self::Attention, ValueRole::Input) | (Self::HeadNorm, ValueRole::Input | ValueRole::Output) => {
-                Sharded(Cut::Heads)
+                Sharded(CutAxis::Heads)
             }
             (Self::HeadNorm, ValueRole::Gradient(_)) => Partial,
-            (Self::Scores, ValueRole::Input | ValueRole::Output) => Sharded(Cut::Second),
-            (Self::Activation, ValueRole::Input | ValueRole::Output) => Sharded(Cut::Last),
-            (Self::Attention, ValueRole::Output) => Sharded(Cut::Last),
+            (Self::Scores, ValueRole::Input | ValueRole::Output) => Sharded(CutAxis::Second),
+            (Self::Activation, ValueRole::Input | ValueRole::Output) => Sharded(CutAxis::Last),
+            (Self::Attention, ValueRole::Output) => Sharded(CutAxis::Last),
             (_, ValueRole::Parameter(_)) => Whole,
             (_, ValueRole::Gradient(_)) => of_whole,
             (_, ValueRole::Input | ValueRole::Output) => between,
@@ -156,7 +158,7 @@ mod tests {
 
     #[test]
     fn modules_are_known_by_class_and_by_name() {
-        let kind = |path, class| ModuleKind::of(path, class);
+        let kind = |path, class| ModuleKind::from_path(path, class);
         assert_eq!(kind("decoder.layers.0.mlp.linear_fc1", "TEColumnParallelLinear"), ModuleKind::Column);
         assert_eq!(kind("model.layers.3.mlp.down_proj", ""), ModuleKind::Row);
         assert_eq!(kind("decoder.layers.0.self_attention.core_attention", ""), ModuleKind::Attention);
@@ -171,9 +173,9 @@ mod tests {
     #[test]
     fn sequence_parallelism_cuts_what_lies_between_projections() {
         let place = |kind: ModuleKind, role| [kind.place(role, false), kind.place(role, true)];
-        let sequence = Placement::Sharded(Cut::Sequence);
+        let sequence = Placement::Sharded(CutAxis::Sequence);
         assert_eq!(place(ModuleKind::Row, ValueRole::Output), [Placement::Whole, sequence]);
         assert_eq!(place(ModuleKind::Norm, ValueRole::Gradient("weight")), [Placement::Whole, Placement::Partial]);
-        assert_eq!(place(ModuleKind::Column, ValueRole::Output), [Placement::Sharded(Cut::Last); 2]);
+        assert_eq!(place(ModuleKind::Column, ValueRole::Output), [Placement::Sharded(CutAxis::Last); 2]);
     }
 }

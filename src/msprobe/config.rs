@@ -13,7 +13,7 @@ mod sheet;
 mod value;
 mod weights;
 
-use super::table::{Cell, Table};
+use super::table::{Cell, MsprobeTable};
 use crate::read::pack::{Checker, Pack};
 use crate::redact::Redactor;
 
@@ -22,7 +22,7 @@ pub use sheet::Level;
 
 /// Result of msprobe for one checker.
 #[derive(Clone, Debug)]
-pub struct Report {
+pub struct CheckerReport {
     /// The checker.
     pub checker: Checker,
     /// Its level; `None` if an exception came first.
@@ -30,10 +30,10 @@ pub struct Report {
     /// The exception msprobe ends with because of this checker.
     pub error: Option<Exception>,
     /// Its sheet; `None` if an exception came first.
-    pub table: Option<Table>,
+    pub table: Option<MsprobeTable>,
 }
 
-impl Report {
+impl CheckerReport {
     /// The level as the result holds it: `failed` if msprobe writes none.
     pub fn level_text(&self) -> &'static str {
         self.level.map_or("failed", Level::as_str)
@@ -43,12 +43,12 @@ impl Report {
 /// Compares two packs, checker by checker; one that is absent on a side is left out, as msprobe leaves it out.
 ///
 /// Values of settings whose names look secret are replaced by `redactor`.
-pub fn compare(bench: &Pack, cmp: &Pack, redactor: &Redactor) -> Vec<Report> {
+pub fn compare(bench: &Pack, cmp: &Pack, redactor: &Redactor) -> Vec<CheckerReport> {
     let both = Checker::ALL.into_iter().filter(|checker| bench.has(*checker) && cmp.has(*checker));
     both.map(|checker| report(checker, bench, cmp, redactor)).collect()
 }
 
-fn report(checker: Checker, bench: &Pack, cmp: &Pack, redactor: &Redactor) -> Report {
+fn report(checker: Checker, bench: &Pack, cmp: &Pack, redactor: &Redactor) -> CheckerReport {
     let sheet = match checker {
         Checker::Env => env::compare(bench, cmp, redactor),
         Checker::Pip => pip::compare(bench, cmp),
@@ -61,14 +61,14 @@ fn report(checker: Checker, bench: &Pack, cmp: &Pack, redactor: &Redactor) -> Re
         Ok(sheet) => {
             // The summary is written first, so that the level stands although the sheet is refused.
             let refused = sheet.rows.iter().flatten().any(is_refused);
-            Report {
+            CheckerReport {
                 checker,
                 level: Some(sheet.level),
                 error: refused.then_some(Exception::Runtime),
                 table: Some(table(checker, sheet.rows)),
             }
         }
-        Err(error) => Report { checker, level: None, error: Some(error), table: None },
+        Err(error) => CheckerReport { checker, level: None, error: Some(error), table: None },
     }
 }
 
@@ -77,7 +77,7 @@ fn is_refused(cell: &Cell<'static>) -> bool {
     matches!(cell, Cell::Text(text) if super::table::is_formula_like(text))
 }
 
-fn table(checker: Checker, rows: Vec<Vec<Cell<'static>>>) -> Table {
+fn table(checker: Checker, rows: Vec<Vec<Cell<'static>>>) -> MsprobeTable {
     let columns: &[&str] = match checker {
         Checker::Env => &["bench_env_name", "cmp_env_name", "bench_value", "cmp_value", "level"],
         Checker::Pip => &["package", "bench version", "cmp version", "level"],
@@ -88,7 +88,7 @@ fn table(checker: Checker, rows: Vec<Vec<Cell<'static>>>) -> Table {
         }
         Checker::Random => &["op", "rank", "bench_stack", "cmp_stack", "bench_count", "cmp_count", "check_result"],
     };
-    Table {
+    MsprobeTable {
         name: format!("config_check_{}", checker.as_str()),
         sheet: checker.as_str().to_owned(),
         columns: columns.iter().map(|title| (*title).to_owned()).collect(),
@@ -97,11 +97,11 @@ fn table(checker: Checker, rows: Vec<Vec<Cell<'static>>>) -> Table {
 }
 
 /// The sheet that comes first in a workbook.
-pub fn summary(reports: &[Report]) -> Table {
-    let row = |report: &Report| {
+pub fn summary(reports: &[CheckerReport]) -> MsprobeTable {
+    let row = |report: &CheckerReport| {
         report.level.map(|level| vec![Cell::from(report.checker.as_str()), Cell::from(level.as_str())])
     };
-    Table {
+    MsprobeTable {
         name: "config_check_summary".into(),
         sheet: "summary".into(),
         columns: vec!["filename".into(), "pass_check".into()],

@@ -15,25 +15,25 @@ mod pairing;
 mod ptdbg;
 mod verdict;
 
-pub use metrics::Measured;
-pub use mode::{Mode, mode};
-pub use pair::{Matching, Pair, Place, RowPair};
+pub use metrics::MeasuredPair;
+pub use mode::{CompareMode, mode};
+pub use pair::{DumpPair, Matching, RowPair, ValuePlace};
 
 use rayon::prelude::*;
 
 use crate::msprobe::python;
-use crate::msprobe::table::{Cell, Rows};
+use crate::msprobe::table::{Cell, MsprobeRows};
 use crate::read::dump::{Dump, DumpFormat, Leaf, TensorRecord};
 use cells::Half;
 use verdict::{Facts, Numbers};
 
 /// The pairs of tensors whose files [`table`] asks about, in row order.
-pub fn pairs(pair: &Pair<'_>) -> Vec<(Place, Place)> {
-    if mode(pair.candidate, pair.baseline) != Ok(Mode::Tensor) {
+pub fn pairs(pair: &DumpPair<'_>) -> Vec<(ValuePlace, ValuePlace)> {
+    if mode(pair.candidate, pair.baseline) != Ok(CompareMode::Tensor) {
         return Vec::new();
     }
     let is_saved = |record: TensorRecord<'_>| record.extension.is_some();
-    let saved = |dump: &Dump, place: Place| place.of(dump).and_then(Leaf::record).is_some_and(is_saved);
+    let saved = |dump: &Dump, place: ValuePlace| place.value_in(dump).and_then(Leaf::record).is_some_and(is_saved);
     let rows = match pair.format {
         DumpFormat::Ptdbg => ptdbg::pair(pair),
         _ => pairing::pair(pair),
@@ -49,13 +49,13 @@ pub fn pairs(pair: &Pair<'_>) -> Vec<(Place, Place)> {
 /// `measured` returns the measurement of a pair of tensor files; it is called only for the pairs that [`pairs`] lists, when their
 /// row is made.
 pub fn table<'a>(
-    pair: &Pair<'a>,
-    measured: impl Fn(Place, Place) -> Measured + Sync + 'a,
+    pair: &DumpPair<'a>,
+    measured: impl Fn(ValuePlace, ValuePlace) -> MeasuredPair + Sync + 'a,
     name: String,
-) -> Option<Rows<'a>> {
+) -> Option<MsprobeRows<'a>> {
     let mode = mode(pair.candidate, pair.baseline).ok()?;
     if pair.format == DumpFormat::Ptdbg {
-        return ptdbg::table(pair, mode, &measured, name).map(Rows::from);
+        return ptdbg::table(pair, mode, &measured, name).map(MsprobeRows::from);
     }
     let pairs = pairing::pair(pair);
     if pair.baseline.operations.is_empty() || pairs.is_empty() {
@@ -84,7 +84,7 @@ pub fn table<'a>(
         let end = ends.get(group).copied().unwrap_or(start);
         maker.rows(maker.row_pairs.get(start..end).unwrap_or_default(), hand_on);
     };
-    Some(Rows { sheet: "Sheet1".into(), columns, name, groups, rows: Box::new(rows) })
+    Some(MsprobeRows { sheet: "Sheet1".into(), columns, name, groups, rows: Box::new(rows) })
 }
 
 /// Properties of whole columns that decide how each of their cells is printed.
@@ -96,15 +96,15 @@ struct Columns {
 }
 
 impl Columns {
-    fn of(pair: &Pair<'_>, pairs: &[RowPair], mode: Mode) -> Self {
+    fn of(pair: &DumpPair<'_>, pairs: &[RowPair], mode: CompareMode) -> Self {
         let seen = |row: &RowPair| {
-            let baseline = row.baseline.and_then(|place| place.of(pair.baseline));
-            [row.candidate.of(pair.candidate), baseline].map(cells::Inference::of)
+            let baseline = row.baseline.and_then(|place| place.value_in(pair.baseline));
+            [row.candidate.value_in(pair.candidate), baseline].map(cells::Inference::of)
         };
         let both = |[a, b]: [cells::Inference; 2], [c, d]: [cells::Inference; 2]| [a.and(c), b.and(d)];
         let [candidate, baseline] = pairs.par_iter().map(seen).reduce(Default::default, both);
         let mut columns = Self { candidate, baseline, whole: [true; 4] };
-        for row in pairs.iter().filter(|_| mode == Mode::Statistics) {
+        for row in pairs.iter().filter(|_| mode == CompareMode::Statistics) {
             let (mut candidate, mut baseline) = statistics(pair, row);
             columns.candidate.apply(&mut candidate);
             columns.baseline.apply(&mut baseline);
@@ -120,17 +120,19 @@ impl Columns {
 }
 
 /// The statistics of both sides of a row, before whole columns are looked at.
-fn statistics<'a>(pair: &Pair<'a>, row: &RowPair) -> ([Cell<'a>; 4], [Cell<'a>; 4]) {
-    let of = |place: Option<Place>, dump: &'a Dump| {
-        place.and_then(|place| place.of(dump)).map_or_else(|| cells::all(cells::NOTHING), cells::statistics_of)
+fn statistics<'a>(pair: &DumpPair<'a>, row: &RowPair) -> ([Cell<'a>; 4], [Cell<'a>; 4]) {
+    let of = |place: Option<ValuePlace>, dump: &'a Dump| {
+        place
+            .and_then(|place| place.value_in(dump))
+            .map_or_else(|| cells::repeated_cell(cells::NOTHING), cells::statistics_of)
     };
     (of(Some(row.candidate), pair.candidate), of(row.baseline, pair.baseline))
 }
 
 /// Makes rows from the properties of the whole table.
 struct Maker<'a, M> {
-    pair: Pair<'a>,
-    mode: Mode,
+    pair: DumpPair<'a>,
+    mode: CompareMode,
     columns: Columns,
     row_pairs: Vec<RowPair>,
     /// Whether a column shows call stacks.
@@ -138,7 +140,7 @@ struct Maker<'a, M> {
     measured: M,
 }
 
-impl<M: Fn(Place, Place) -> Measured> Maker<'_, M> {
+impl<M: Fn(ValuePlace, ValuePlace) -> MeasuredPair> Maker<'_, M> {
     /// Hands on the rows of one operation.
     fn rows(&self, pairs: &[RowPair], hand_on: &mut dyn FnMut(&[Cell<'_>])) {
         let lines: Vec<Line<'_>> = pairs.iter().filter_map(|row| self.line(row)).collect();
@@ -150,19 +152,21 @@ impl<M: Fn(Place, Place) -> Measured> Maker<'_, M> {
     }
 
     fn line(&self, row: &RowPair) -> Option<Line<'_>> {
-        let mut candidate = Half::of(row.candidate.of(self.pair.candidate)?);
-        let baseline = row.baseline.and_then(|place| place.of(self.pair.baseline));
-        let mut baseline = baseline.map_or_else(Half::missing, Half::of);
+        let mut candidate = Half::from_leaf(row.candidate.value_in(self.pair.candidate)?);
+        let baseline = row.baseline.and_then(|place| place.value_in(self.pair.baseline));
+        let mut baseline = baseline.map_or_else(Half::missing, Half::from_leaf);
         self.columns.candidate.apply(&mut candidate.statistics);
         self.columns.baseline.apply(&mut baseline.statistics);
         let tensor = match row.baseline {
-            Some(place) if self.mode == Mode::Tensor && candidate.is_saved() && baseline.is_saved() => {
+            Some(place) if self.mode == CompareMode::Tensor && candidate.is_saved() && baseline.is_saved() => {
                 (self.measured)(row.candidate, place).cells()
             }
             _ => [const { Cell::word("unsupported") }; 6],
         };
         let differences = match self.mode {
-            Mode::Statistics => difference::of(&candidate.statistics, &baseline.statistics, self.columns.whole),
+            CompareMode::Statistics => {
+                difference::statistic_differences(&candidate.statistics, &baseline.statistics, self.columns.whole)
+            }
             _ => [const { Cell::Empty }; 8],
         };
         Some(Line { candidate, baseline, tensor, differences })
@@ -174,9 +178,9 @@ impl<M: Fn(Place, Place) -> Measured> Maker<'_, M> {
             candidate: &line.candidate,
             baseline: &line.baseline,
             numbers: match self.mode {
-                Mode::Tensor => Numbers::Tensor(&line.tensor),
-                Mode::Statistics => Numbers::Statistics { norm_relative: line.norm_relative() },
-                Mode::Checksum => Numbers::Checksum,
+                CompareMode::Tensor => Numbers::Tensor(&line.tensor),
+                CompareMode::Statistics => Numbers::Statistics { norm_relative: line.norm_relative() },
+                CompareMode::Checksum => Numbers::Checksum,
             },
         };
         lines.iter().zip(pairs).map(fact).collect()
@@ -203,25 +207,25 @@ impl Line<'_> {
     }
 
     /// The cells in the order of [`cells::columns`].
-    fn row<'l>(&'l self, mode: Mode, verdict: &verdict::Outcome, stack: Option<Cell<'l>>) -> Vec<Cell<'l>> {
+    fn row<'l>(&'l self, mode: CompareMode, verdict: &verdict::Outcome, stack: Option<Cell<'l>>) -> Vec<Cell<'l>> {
         let (npu, bench) = (&self.candidate, &self.baseline);
         let mut row = Vec::with_capacity(COLUMNS);
         let texts = [&npu.name, &bench.name, &npu.dtype, &bench.dtype, &npu.shape, &bench.shape];
         row.extend(texts.map(|text| Cell::borrowed(text)));
         row.extend([npu.requires_grad, bench.requires_grad].map(Cell::word));
         match mode {
-            Mode::Tensor => row.extend(self.tensor.iter().map(cells::written)),
-            Mode::Statistics => row.extend(self.differences.iter().map(Cell::reborrow)),
-            Mode::Checksum => row.extend([&npu.hash, &bench.hash].map(|hash| Cell::borrowed(hash))),
+            CompareMode::Tensor => row.extend(self.tensor.iter().map(cells::table_cell)),
+            CompareMode::Statistics => row.extend(self.differences.iter().map(Cell::reborrow)),
+            CompareMode::Checksum => row.extend([&npu.hash, &bench.hash].map(|hash| Cell::borrowed(hash))),
         }
-        if mode != Mode::Checksum {
-            row.extend(npu.statistics.iter().chain(&bench.statistics).map(cells::written));
+        if mode != CompareMode::Checksum {
+            row.extend(npu.statistics.iter().chain(&bench.statistics).map(cells::table_cell));
         }
         row.push(Cell::Bool(npu.requires_grad == bench.requires_grad));
         row.push(Cell::word(verdict.level.as_str()));
         row.push(verdict.messages().into());
         row.extend(stack);
-        if mode == Mode::Tensor {
+        if mode == CompareMode::Tensor {
             let mut names = String::from("[");
             python::write_quoted(&npu.data_name, &mut names);
             names.push_str(", ");
@@ -234,7 +238,7 @@ impl Line<'_> {
 }
 
 /// The stack of an operation, in its first row only.
-fn stack_cell(dump: &Dump, place: Place, first: bool) -> Cell<'static> {
+fn stack_cell(dump: &Dump, place: ValuePlace, first: bool) -> Cell<'static> {
     let operation = dump.operations.get(place.operation()).filter(|_| first);
     let frames = operation.and_then(|operation| dump.stacks.as_ref()?.get(operation.name));
     let Some(frames) = frames else { return Cell::word(cells::NOTHING) };

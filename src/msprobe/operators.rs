@@ -2,38 +2,38 @@
 //!
 //! It judges what is finite, so that NaN on the device passes, and calls an output wrong for its largest relative error alone.
 
-use crate::compare::operators::{Level, Measured, Ratio, RatioKind, is_unjudged, measure, ratios};
+use crate::compare::operators::{ErrorRatio, OperatorLevel, OutputMeasure, RatioKind, is_unjudged, measure, ratios};
 use crate::pair::operators::OutputPair;
-use crate::read::operators::Status;
+use crate::read::operators::OperatorStatus;
 
 /// The status that the tool gives a pair.
-pub fn status(pair: &OutputPair<'_>) -> Status {
+pub fn status(pair: &OutputPair<'_>) -> OperatorStatus {
     if is_unjudged(pair.candidate) {
-        return Status::Skip;
+        return OperatorStatus::Skip;
     }
     let measured = match measure(pair) {
-        Measured::NonFinite | Measured::Dtype => ratios(pair),
+        OutputMeasure::NonFinite | OutputMeasure::Dtype => ratios(pair),
         measured => measured,
     };
     match measured {
-        Measured::Binary(Some(share)) if share > 0.0 => Status::Error,
-        Measured::Binary(Some(_)) => Status::Pass,
-        Measured::Ratios(found) => {
-            let limits = Level::of(pair.candidate.api()).limits();
+        OutputMeasure::Binary(Some(share)) if share > 0.0 => OperatorStatus::Error,
+        OutputMeasure::Binary(Some(_)) => OperatorStatus::Pass,
+        OutputMeasure::Ratios(found) => {
+            let limits = OperatorLevel::from_api(pair.candidate.api()).limits();
             let wrong = |kind: &RatioKind| match found.get(*kind) {
-                Ratio::NonFinite => true,
-                Ratio::Of(ratio) => ratio > limits.get(*kind),
-                Ratio::Unknown | Ratio::NotJudged | Ratio::BaselineNonFinite => false,
+                ErrorRatio::NonFinite => true,
+                ErrorRatio::Finite(ratio) => ratio > limits.get(*kind),
+                ErrorRatio::Unknown | ErrorRatio::NotJudged | ErrorRatio::BaselineNonFinite => false,
             };
-            let is_blank = RatioKind::ALL.iter().all(|kind| found.get(*kind) == Ratio::Unknown);
+            let is_blank = RatioKind::ALL.iter().all(|kind| found.get(*kind) == ErrorRatio::Unknown);
             if is_blank {
-                Status::Skip
+                OperatorStatus::Skip
             } else if RatioKind::ALL.iter().any(wrong) {
-                Status::Error
+                OperatorStatus::Error
             } else {
-                Status::Pass
+                OperatorStatus::Pass
             }
         }
-        _ => Status::Skip,
+        _ => OperatorStatus::Skip,
     }
 }

@@ -19,7 +19,7 @@ const LEFT_OUT: [&str; 2] = ["Torch.empty", "Torch.fill"];
 
 /// Everything of a rank that the answer depends on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Rank {
+pub struct RankOverflow {
     /// The first operation named before any communication.
     first: Option<String>,
     communications: Vec<Communication>,
@@ -40,11 +40,11 @@ struct Communication {
 }
 
 /// Looks at a rank as `overflow_check` does; `None` for a dump that it refuses.
-pub fn rank(dump: &Dump) -> Option<Rank> {
+pub fn rank_overflow(dump: &Dump) -> Option<RankOverflow> {
     if dump.framework != FRAMEWORK {
         return None;
     }
-    let mut rank = Rank::default();
+    let mut rank = RankOverflow::default();
     let (mut named, mut place) = (Vec::new(), 0);
     for operation in dump.operations.iter() {
         if is_communication(operation.name) {
@@ -77,8 +77,8 @@ pub fn rank(dump: &Dump) -> Option<Rank> {
 }
 
 /// The names that `overflow_check` gives for the ranks of a step; a rank without one has an empty list.
-pub fn names(ranks: &BTreeMap<Option<u64>, Rank>) -> BTreeMap<Option<u64>, Vec<String>> {
-    let of_each = |name: fn(&Rank) -> &Option<String>| -> BTreeMap<Option<u64>, Vec<String>> {
+pub fn named_operations(ranks: &BTreeMap<Option<u64>, RankOverflow>) -> BTreeMap<Option<u64>, Vec<String>> {
+    let of_each = |name: fn(&RankOverflow) -> &Option<String>| -> BTreeMap<Option<u64>, Vec<String>> {
         ranks.iter().map(|(number, rank)| (*number, name(rank).iter().cloned().collect())).collect()
     };
     let first = of_each(|rank| &rank.first);
@@ -95,7 +95,7 @@ pub fn names(ranks: &BTreeMap<Option<u64>, Rank>) -> BTreeMap<Option<u64>, Vec<S
 }
 
 /// The earliest operation whose overflow a communication receives or makes, with its rank.
-fn handed_on(ranks: &BTreeMap<Option<u64>, Rank>) -> Option<(Option<u64>, String)> {
+fn handed_on(ranks: &BTreeMap<Option<u64>, RankOverflow>) -> Option<(Option<u64>, String)> {
     let most = ranks.values().map(|rank| rank.communications.len()).max()?;
     (0..most).find_map(|layer| {
         let of_layer = ranks.iter().filter_map(|(number, rank)| Some((*number, rank.communications.get(layer)?)));

@@ -171,7 +171,7 @@ fn is_dropped(character: char) -> bool {
 
 /// One table.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Table {
+pub struct MsprobeTable {
     /// File name without ending: `compare_result_step0_rank1`, `config_check_env`.
     pub name: String,
     /// Sheet name in a workbook.
@@ -186,7 +186,7 @@ pub struct Table {
 type MakeRows<'a> = dyn Fn(usize, &mut dyn FnMut(&[Cell<'_>])) + Sync + 'a;
 
 /// A table whose rows are made when they are requested, on any thread.
-pub struct Rows<'a> {
+pub struct MsprobeRows<'a> {
     /// File name without extension: `compare_result_step0_rank1`, `config_check_env`.
     pub name: String,
     /// Sheet name in a workbook.
@@ -199,16 +199,16 @@ pub struct Rows<'a> {
     pub rows: Box<MakeRows<'a>>,
 }
 
-impl From<Rows<'_>> for Table {
-    fn from(Rows { name, sheet, columns, groups, rows: make }: Rows<'_>) -> Self {
+impl From<MsprobeRows<'_>> for MsprobeTable {
+    fn from(MsprobeRows { name, sheet, columns, groups, rows: make }: MsprobeRows<'_>) -> Self {
         let mut rows = Vec::new();
         (0..groups).for_each(|group| make(group, &mut |cells| rows.push(cells.iter().map(Cell::to_owned).collect())));
         Self { name, sheet, columns, rows }
     }
 }
 
-impl From<Table> for Rows<'_> {
-    fn from(Table { name, sheet, columns, rows }: Table) -> Self {
+impl From<MsprobeTable> for MsprobeRows<'_> {
+    fn from(MsprobeTable { name, sheet, columns, rows }: MsprobeTable) -> Self {
         Self {
             name,
             sheet,

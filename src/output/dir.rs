@@ -46,7 +46,7 @@ impl Dir {
     ///
     /// # Errors
     /// `Usage` where a link that must not be followed, or no folder, stands in the way; and what opening gives.
-    pub fn existing(path: &Path) -> Result<Option<Self>> {
+    pub fn open_existing(path: &Path) -> Result<Option<Self>> {
         walk(path, Last::Folder, Missing::Leave)
     }
 
@@ -60,11 +60,11 @@ impl Dir {
 
     /// The folder of a file that a user named: outside of a checkout it may be a link.
     pub(super) fn open_for_file(path: &Path) -> Result<Self> {
-        there(Self::existing_for_file(path)?, path)
+        there(Self::open_existing_for_file(path)?, path)
     }
 
     /// As [`open_for_file`](Self::open_for_file); `None` where there is none.
-    pub(super) fn existing_for_file(path: &Path) -> Result<Option<Self>> {
+    pub(super) fn open_existing_for_file(path: &Path) -> Result<Option<Self>> {
         walk(path, Last::FolderOrLink, Missing::Leave)
     }
 
@@ -74,7 +74,7 @@ impl Dir {
     }
 
     /// A folder below this one, reached without following links; `None` where there is none.
-    pub(super) fn below(self, path: &Path) -> Result<Option<Self>> {
+    pub(super) fn open_below(self, path: &Path) -> Result<Option<Self>> {
         self.follow(path, Missing::Leave)
     }
 
@@ -100,7 +100,7 @@ impl Dir {
     }
 
     /// The folder, for messages.
-    pub(super) fn shown(&self) -> String {
+    pub(super) fn shown_path(&self) -> String {
         shown(&self.path)
     }
 
@@ -115,7 +115,7 @@ impl Dir {
             }
             Ok(names)
         };
-        let mut names = list().map_err(|error| failed(&self.path, error))?;
+        let mut names = list().map_err(|error| system_error(&self.path, error))?;
         names.sort();
         Ok(names)
     }
@@ -132,7 +132,7 @@ impl Dir {
                 other => Err(refused(&path, other, "a file")),
             },
             Err(Errno::NOENT) => Ok(()),
-            Err(error) => Err(failed(&path, error)),
+            Err(error) => Err(system_error(&path, error)),
         }
     }
 
@@ -149,7 +149,7 @@ impl Dir {
         let file = match fs::openat(&self.handle, name, flags, Mode::empty()) {
             Ok(file) => File::from(file),
             Err(Errno::NOENT) => return Ok(None),
-            Err(error) => return Err(failed(&self.place(name), error)),
+            Err(error) => return Err(system_error(&self.place(name), error)),
         };
         let mut head = Vec::new();
         let read = file.take(most).read_to_end(&mut head);
@@ -164,20 +164,20 @@ impl Dir {
     }
 
     /// Whether `name` still refers to the open `file`.
-    pub(super) fn is(&self, name: &str, file: &File) -> bool {
+    pub(super) fn is_same_file(&self, name: &str, file: &File) -> bool {
         let (named, open) = (self.stat(OsStr::new(name)), fs::fstat(file));
         named.ok().zip(open.ok()).is_some_and(|(named, open)| identity(&named) == identity(&open))
     }
 
     /// Gives a file its name; an entry that had the name before is replaced, and never followed.
     pub(super) fn rename(&self, from: &str, to: &str) -> Result<()> {
-        fs::renameat(&self.handle, from, &self.handle, to).map_err(|error| failed(&self.place(to), error))
+        fs::renameat(&self.handle, from, &self.handle, to).map_err(|error| system_error(&self.place(to), error))
     }
 
     /// Removes a name; a missing one is not an error.
     pub(super) fn remove(&self, name: &str) -> Result<()> {
         match fs::unlinkat(&self.handle, name, AtFlags::empty()) {
-            Err(error) if error != Errno::NOENT => Err(failed(&self.place(name), error)),
+            Err(error) if error != Errno::NOENT => Err(system_error(&self.place(name), error)),
             _ => Ok(()),
         }
     }
@@ -197,13 +197,13 @@ impl Dir {
             match fs::mkdirat(&self.handle, name, Mode::from_raw_mode(0o777)) {
                 // It was created by another process meanwhile, or is a dangling link, which opening will report.
                 Ok(()) | Err(Errno::EXIST) => opened = open(&self.handle, name, follow),
-                Err(error) => return Err(failed(&path, error)),
+                Err(error) => return Err(system_error(&path, error)),
             }
         }
         match opened {
             Ok(handle) => Ok(Some(Self { handle, path })),
             Err(error) => match self.stat(name).map(|stat| kind(&stat)) {
-                Ok(FileType::Directory) | Err(_) => Err(failed(&path, error)),
+                Ok(FileType::Directory) | Err(_) => Err(system_error(&path, error)),
                 Ok(other) => Err(refused(&path, other, "a folder")),
             },
         }
@@ -238,7 +238,7 @@ fn open(at: &OwnedFd, name: &OsStr, follow: bool) -> Result<OwnedFd, Errno> {
 /// Opens a path component by component. Relative paths, and paths in a checkout, are opened without following links.
 fn walk(path: &Path, last: Last, missing: Missing) -> Result<Option<Dir>> {
     let start = if path.is_absolute() { "/" } else { "." };
-    let opened = open_start(start).map_err(|error| failed(Path::new(start), error))?;
+    let opened = open_start(start).map_err(|error| system_error(Path::new(start), error))?;
     let shown = if path.is_absolute() { PathBuf::from("/") } else { PathBuf::new() };
     let mut here = Dir { handle: opened, path: shown };
     let checkouts = checkouts();
@@ -273,7 +273,7 @@ fn checkouts() -> Vec<Identity> {
 }
 
 fn there(found: Option<Dir>, path: &Path) -> Result<Dir> {
-    found.ok_or_else(|| failed(path, Errno::NOENT))
+    found.ok_or_else(|| system_error(path, Errno::NOENT))
 }
 
 fn refused(path: &Path, kind: FileType, wanted: &str) -> Error {
@@ -292,7 +292,7 @@ fn refused(path: &Path, kind: FileType, wanted: &str) -> Error {
 }
 
 /// An error of the system about `path`.
-pub(super) fn failed(path: &Path, error: Errno) -> Error {
+pub(super) fn system_error(path: &Path, error: Errno) -> Error {
     Error::io(shown(path), &io::Error::from(error))
 }
 

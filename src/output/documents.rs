@@ -57,7 +57,7 @@ const LAYERS: [&str; 2] = ["_pynative", "_graph"];
 
 /// Set of documents that a command writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Set {
+pub enum DocumentSet {
     /// Documents of a run: result, lines, tables, and everything rendered.
     Run,
     /// Documents that are rendered again from a result that stays.
@@ -70,9 +70,9 @@ pub enum Set {
     Reproduce,
 }
 
-impl Set {
+impl DocumentSet {
     /// Position of a document in the order in which documents are written; `None` for a name outside of the set.
-    pub fn rank(self, name: &str) -> Option<u8> {
+    pub fn write_order(self, name: &str) -> Option<u8> {
         match self {
             Self::Run if LINES.contains(&name) => Some(0),
             Self::Run if name == RESULT => Some(1),
@@ -144,7 +144,7 @@ mod tests {
             "debug_compare_result_step0.csv",
             "compare_result_graph_step0_rank1.csv",
         ] {
-            assert!(Set::Run.rank(name).is_some(), "{name}");
+            assert!(DocumentSet::Run.write_order(name).is_some(), "{name}");
         }
         for name in [
             "compare_result_mine.txt",
@@ -162,15 +162,15 @@ mod tests {
             "",
             ".csv",
         ] {
-            assert_eq!(Set::Run.rank(name), None, "{name}");
+            assert_eq!(DocumentSet::Run.write_order(name), None, "{name}");
         }
     }
 
     #[test]
     fn a_result_appears_after_its_lines_and_before_what_is_made_from_it() {
-        let ranks = ["operations.jsonl", "result.json", "summary.md"].map(|name| Set::Run.rank(name));
+        let ranks = ["operations.jsonl", "result.json", "summary.md"].map(|name| DocumentSet::Run.write_order(name));
         assert_eq!(ranks, [Some(0), Some(1), Some(2)]);
-        assert_eq!(Set::Rendered.rank("result.json"), None, "it is what is rendered");
-        assert_eq!(Set::Rendered.rank("compare_result_step0.csv"), None, "no result holds it");
+        assert_eq!(DocumentSet::Rendered.write_order("result.json"), None, "it is what is rendered");
+        assert_eq!(DocumentSet::Rendered.write_order("compare_result_step0.csv"), None, "no result holds it");
     }
 }

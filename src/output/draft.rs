@@ -25,7 +25,7 @@ pub struct Draft {
 }
 
 /// Whether `name` is a temporary name, of this process or of another one.
-pub(super) fn is_temporary(name: &str) -> bool {
+pub(super) fn is_draft_name(name: &str) -> bool {
     name.len() > START.len() + END.len() && name.starts_with(START) && name.ends_with(END)
 }
 
@@ -34,7 +34,7 @@ impl Draft {
     ///
     /// # Errors
     /// `Usage` where something else than a regular file has that name; and what creating gives.
-    pub fn begin(dir: Arc<Dir>, name: &str) -> Result<Self> {
+    pub fn create(dir: Arc<Dir>, name: &str) -> Result<Self> {
         if name.is_empty() || name == "." || name == ".." || name.contains(['/', '\0']) {
             return Err(Error::new(ErrorKind::Internal, name, "is not a file name"));
         }
@@ -63,7 +63,7 @@ impl Draft {
     }
 
     /// The file under its temporary name, to be read before it is committed.
-    pub fn temporary(&self) -> PathBuf {
+    pub fn temporary_path(&self) -> PathBuf {
         self.dir.place(&self.temporary)
     }
 
@@ -71,7 +71,7 @@ impl Draft {
     ///
     /// # Errors
     /// Where the bytes cannot be written.
-    pub fn fill(&mut self, bytes: &[u8]) -> Result<()> {
+    pub fn write_bytes(&mut self, bytes: &[u8]) -> Result<()> {
         self.file.write_all(bytes).map_err(|error| Error::io(self.place().display().to_string(), &error))
     }
 

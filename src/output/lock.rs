@@ -4,7 +4,7 @@ use std::fs::{File, TryLockError};
 use std::io;
 use std::sync::Arc;
 
-use super::dir::{Dir, failed};
+use super::dir::{Dir, system_error};
 use crate::error::{Error, ErrorKind, Result};
 
 /// Name of the locked file. The run that holds the lock removes it; a killed run leaves it, unlocked.
@@ -24,10 +24,10 @@ impl Lock {
     ///
     /// # Errors
     /// `Usage` where another process holds it, or where something else than a file has its name.
-    pub(super) fn take(dir: Arc<Dir>) -> Result<Self> {
+    pub(super) fn acquire(dir: Arc<Dir>) -> Result<Self> {
         for _ in 0..MOST_TRIES {
             dir.check(NAME)?;
-            let file = dir.open_lock(NAME).map_err(|error| failed(&dir.place(NAME), error))?;
+            let file = dir.open_lock(NAME).map_err(|error| system_error(&dir.place(NAME), error))?;
             match file.try_lock() {
                 // Some network file systems have no locks; there the renames alone keep documents whole.
                 Err(TryLockError::Error(error)) if is_unsupported(&error) => return Ok(Self { dir, _file: file }),
@@ -36,7 +36,7 @@ impl Lock {
                 }
                 Err(TryLockError::WouldBlock) => return Err(busy(&dir)),
                 // The run that had it may have removed it since it was opened here.
-                Ok(()) if dir.is(NAME, &file) => return Ok(Self { dir, _file: file }),
+                Ok(()) if dir.is_same_file(NAME, &file) => return Ok(Self { dir, _file: file }),
                 Ok(()) => {}
             }
         }
@@ -59,6 +59,6 @@ fn is_unsupported(error: &io::Error) -> bool {
 }
 
 fn busy(dir: &Dir) -> Error {
-    let error = Error::new(ErrorKind::Usage, dir.shown(), "another run is writing into this folder");
+    let error = Error::new(ErrorKind::Usage, dir.shown_path(), "another run is writing into this folder");
     error.with_help("wait for it, or give this run another folder with --out")
 }

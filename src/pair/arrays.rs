@@ -6,7 +6,7 @@ use crate::read::arrays::{ArrayFile, NamedArray};
 
 /// Things of both sides, paired, and those of one side alone.
 #[derive(Debug)]
-pub struct Pairs<T> {
+pub struct ArrayPairs<T> {
     /// Baseline and candidate, in the order of the candidate's.
     pub both: Vec<(T, T)>,
     /// Those that only the baseline has.
@@ -16,20 +16,20 @@ pub struct Pairs<T> {
 }
 
 /// Pairs files by path, else by path without extension; a single file on each side is always a pair.
-pub fn files<'a>(baseline: &'a [ArrayFile], candidate: &'a [ArrayFile]) -> Pairs<&'a ArrayFile> {
+pub fn pair_files<'a>(baseline: &'a [ArrayFile], candidate: &'a [ArrayFile]) -> ArrayPairs<&'a ArrayFile> {
     let pairs = by_key(baseline.iter().collect(), candidate.iter().collect(), |file| file.path.clone());
     let rest = by_key(pairs.only_baseline, pairs.only_candidate, |file| stem(&file.path).to_owned());
     let both = pairs.both.into_iter().chain(rest.both).collect();
-    alone(Pairs { both, only_baseline: rest.only_baseline, only_candidate: rest.only_candidate })
+    alone(ArrayPairs { both, only_baseline: rest.only_baseline, only_candidate: rest.only_candidate })
 }
 
 /// Pairs the arrays of two files by name; a single array in each file is always a pair.
-pub fn arrays(baseline: Vec<NamedArray>, candidate: Vec<NamedArray>) -> Pairs<NamedArray> {
+pub fn pair_arrays(baseline: Vec<NamedArray>, candidate: Vec<NamedArray>) -> ArrayPairs<NamedArray> {
     alone(by_key(baseline, candidate, |array| array.name.clone()))
 }
 
 /// Pairs the only item of each side, where nothing else was paired.
-fn alone<T>(mut pairs: Pairs<T>) -> Pairs<T> {
+fn alone<T>(mut pairs: ArrayPairs<T>) -> ArrayPairs<T> {
     if pairs.both.is_empty() && pairs.only_baseline.len() == 1 && pairs.only_candidate.len() == 1 {
         pairs.both.extend(pairs.only_baseline.pop().zip(pairs.only_candidate.pop()));
     }
@@ -37,12 +37,12 @@ fn alone<T>(mut pairs: Pairs<T>) -> Pairs<T> {
 }
 
 /// Pairs items by a key. Items of one side with equal keys are paired in order.
-fn by_key<T>(baseline: Vec<T>, candidate: Vec<T>, key: impl Fn(&T) -> String) -> Pairs<T> {
+fn by_key<T>(baseline: Vec<T>, candidate: Vec<T>, key: impl Fn(&T) -> String) -> ArrayPairs<T> {
     let mut known: BTreeMap<String, Vec<(usize, T)>> = BTreeMap::new();
     for (place, item) in baseline.into_iter().enumerate().rev() {
         known.entry(key(&item)).or_default().push((place, item));
     }
-    let mut pairs = Pairs { both: Vec::new(), only_baseline: Vec::new(), only_candidate: Vec::new() };
+    let mut pairs = ArrayPairs { both: Vec::new(), only_baseline: Vec::new(), only_candidate: Vec::new() };
     for item in candidate {
         match known.get_mut(&key(&item)).and_then(Vec::pop) {
             Some((_, partner)) => pairs.both.push((partner, item)),
@@ -74,10 +74,10 @@ mod tests {
     #[test]
     fn files_pair_by_path_then_by_stem_then_alone() {
         let (left, right) = (of(&["a/x.npy", "b.pt", "c.npy"]), of(&["a/x.npy", "b.npy", "d.npy"]));
-        let pairs = files(&left, &right);
+        let pairs = pair_files(&left, &right);
         let both: Vec<(&str, &str)> = pairs.both.iter().map(|(b, c)| (b.path.as_str(), c.path.as_str())).collect();
         assert_eq!(both, [("a/x.npy", "a/x.npy"), ("b.pt", "b.npy")]);
         assert_eq!((pairs.only_baseline[0].path.as_str(), pairs.only_candidate[0].path.as_str()), ("c.npy", "d.npy"));
-        assert_eq!(files(&of(&["out.npy"]), &of(&["logits.npy"])).both.len(), 1);
+        assert_eq!(pair_files(&of(&["out.npy"]), &of(&["logits.npy"])).both.len(), 1);
     }
 }

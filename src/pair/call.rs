@@ -7,27 +7,27 @@
 
 use std::collections::BTreeMap;
 
-use super::similarity::Sequence;
-use crate::read::pack::Distinct;
+use super::similarity::PreparedText;
+use crate::read::pack::RandomCall;
 
 /// Groups larger than this are paired in order of lines without comparing every pair.
 const MAX_GROUP: usize = 512;
 
 /// Calls of one function on one rank, paired.
 #[derive(Debug, Default)]
-pub struct Calls<'a> {
+pub struct PairedCalls<'a> {
     /// Baseline, candidate, and how alike their source lines are (0 to 1).
-    pub matched: Vec<(&'a Distinct, &'a Distinct, f64)>,
+    pub matched: Vec<(&'a RandomCall, &'a RandomCall, f64)>,
     /// Calls that only the baseline makes.
-    pub only_baseline: Vec<&'a Distinct>,
+    pub only_baseline: Vec<&'a RandomCall>,
     /// Calls that only the candidate makes.
-    pub only_candidate: Vec<&'a Distinct>,
+    pub only_candidate: Vec<&'a RandomCall>,
 }
 
 /// Pairs the calls of one function.
-pub fn pair<'a>(baseline: &'a [Distinct], candidate: &'a [Distinct]) -> Calls<'a> {
+pub fn pair_calls<'a>(baseline: &'a [RandomCall], candidate: &'a [RandomCall]) -> PairedCalls<'a> {
     let (baseline_groups, mut candidate_groups) = (grouped(baseline), grouped(candidate));
-    let mut paired = Calls::default();
+    let mut paired = PairedCalls::default();
     for (key, group) in baseline_groups {
         let partners = candidate_groups.remove(&key).unwrap_or_default();
         paired.add_group(group, partners);
@@ -38,14 +38,14 @@ pub fn pair<'a>(baseline: &'a [Distinct], candidate: &'a [Distinct]) -> Calls<'a
 
 /// A call with its frames taken apart.
 struct Call<'a> {
-    entry: &'a Distinct,
+    entry: &'a RandomCall,
     /// Frames from the call outwards.
-    frames: Vec<Frame<'a>>,
+    frames: Vec<CallFrame<'a>>,
 }
 
 /// One frame of a stack.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Frame<'a> {
+pub struct CallFrame<'a> {
     /// Path of the source file.
     pub path: &'a str,
     /// Line number.
@@ -56,7 +56,7 @@ pub struct Frame<'a> {
     pub code: &'a str,
 }
 
-impl<'a> Frame<'a> {
+impl<'a> CallFrame<'a> {
     /// Parses `File {path}, line {line}, in {function}, {code}`; any other text becomes code without a place.
     pub fn parse(text: &'a str) -> Self {
         let parts = || {
@@ -69,24 +69,24 @@ impl<'a> Frame<'a> {
     }
 
     /// File name without folders.
-    pub fn base(&self) -> &'a str {
+    pub fn file_name(&self) -> &'a str {
         self.path.rsplit(['/', '\\']).next().unwrap_or(self.path)
     }
 
     fn same_place(&self, other: &Self) -> bool {
-        self.base() == other.base() && self.function == other.function
+        self.file_name() == other.file_name() && self.function == other.function
     }
 }
 
 type Groups<'a> = BTreeMap<(&'a str, &'a str), Vec<Call<'a>>>;
 
 /// Calls grouped by the file and function that they stand in, each group in order of lines.
-fn grouped(entries: &[Distinct]) -> Groups<'_> {
+fn grouped(entries: &[RandomCall]) -> Groups<'_> {
     let mut groups: Groups<'_> = BTreeMap::new();
     for entry in entries {
         let stack = entry.stack.as_deref().unwrap_or_default();
-        let frames: Vec<Frame<'_>> = stack.iter().rev().map(|frame| Frame::parse(frame)).collect();
-        let place = frames.first().map_or(("", ""), |frame| (frame.base(), frame.function));
+        let frames: Vec<CallFrame<'_>> = stack.iter().rev().map(|frame| CallFrame::parse(frame)).collect();
+        let place = frames.first().map_or(("", ""), |frame| (frame.file_name(), frame.function));
         groups.entry(place).or_default().push(Call { entry, frames });
     }
     for group in groups.values_mut() {
@@ -95,7 +95,7 @@ fn grouped(entries: &[Distinct]) -> Groups<'_> {
     groups
 }
 
-impl<'a> Calls<'a> {
+impl<'a> PairedCalls<'a> {
     fn add_group(&mut self, baseline: Vec<Call<'a>>, candidate: Vec<Call<'a>>) {
         let likeness = likeness_table(&baseline, &candidate);
         let partners = aligned(&likeness, baseline.len(), candidate.len());
@@ -122,7 +122,7 @@ fn likeness_table(baseline: &[Call<'_>], candidate: &[Call<'_>]) -> Vec<Vec<f64>
         return Vec::new();
     }
     let code = |call: &Call<'_>| call.frames.first().map_or("", |frame| frame.code).to_owned();
-    let sequences: Vec<Sequence> = candidate.iter().map(|call| Sequence::new(&code(call))).collect();
+    let sequences: Vec<PreparedText> = candidate.iter().map(|call| PreparedText::new(&code(call))).collect();
     let row = |call: &Call<'_>| {
         let line = code(call);
         candidate
@@ -190,8 +190,8 @@ fn aligned(likeness: &[Vec<f64>], rows: usize, columns: usize) -> Vec<Option<usi
 mod tests {
     use super::*;
 
-    fn calls(lines: &[(u64, &str, i64)]) -> Vec<Distinct> {
-        let entry = |(line, code, count): &(u64, &str, i64)| Distinct {
+    fn calls(lines: &[(u64, &str, i64)]) -> Vec<RandomCall> {
+        let entry = |(line, code, count): &(u64, &str, i64)| RandomCall {
             count: Some(*count),
             stack: Some(vec![format!("File /x/a.py, line {line}, in draw, {code}")]),
         };
@@ -200,8 +200,8 @@ mod tests {
 
     fn counts(baseline: &[(u64, &str, i64)], candidate: &[(u64, &str, i64)]) -> (Vec<(i64, i64)>, usize, usize) {
         let (a, b) = (calls(baseline), calls(candidate));
-        let paired = pair(&a, &b);
-        let count = |entry: &Distinct| entry.count.expect("set");
+        let paired = pair_calls(&a, &b);
+        let count = |entry: &RandomCall| entry.count.expect("set");
         let matched = paired.matched.iter().map(|(a, b, _)| (count(a), count(b))).collect();
         (matched, paired.only_baseline.len(), paired.only_candidate.len())
     }
@@ -228,8 +228,8 @@ mod tests {
 
     #[test]
     fn frames_are_taken_apart() {
-        let frame = Frame::parse("File /a b/c.py, line 7, in <module>, f(1, in 2)");
-        assert_eq!((frame.base(), frame.line, frame.function, frame.code), ("c.py", 7, "<module>", "f(1, in 2)"));
-        assert_eq!(Frame::parse("odd").code, "odd");
+        let frame = CallFrame::parse("File /a b/c.py, line 7, in <module>, f(1, in 2)");
+        assert_eq!((frame.file_name(), frame.line, frame.function, frame.code), ("c.py", 7, "<module>", "f(1, in 2)"));
+        assert_eq!(CallFrame::parse("odd").code, "odd");
     }
 }

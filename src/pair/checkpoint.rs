@@ -11,19 +11,19 @@ mod spelling;
 use std::collections::{BTreeMap, HashSet};
 
 use super::parameter::{prefix_of, rewritten};
-use crate::read::checkpoint::{Checkpoint, CheckpointPlace, Parameter, Scale};
+use crate::read::checkpoint::{Checkpoint, CheckpointParameter, CheckpointPlace, WeightScale};
 use crate::verdict::{PerSide, Side};
 
-pub use aligned::{Aligned, Padding, aligned, untied};
-pub use arranged::{Arranged, arranged};
+pub use aligned::{AlignedCheckpoints, Padding, align_checkpoints, untie_embeddings};
+pub use arranged::{ArrangedCheckpoints, arrange_checkpoints};
 pub use assembled::Replica;
-pub use order::in_order;
+pub use order::checkpoints_by_step;
 pub use quantised::take_scales;
-pub use renamed::NameRule;
+pub use renamed::TensorNameRule;
 
 /// Checkpoints of both sides, paired.
 #[derive(Debug, Default)]
-pub struct Checkpoints<'a> {
+pub struct PairedCheckpoints<'a> {
     /// Baseline and candidate.
     pub matched: Vec<(&'a CheckpointPlace, &'a CheckpointPlace)>,
     /// Checkpoints without a partner, with the side that has none.
@@ -32,16 +32,19 @@ pub struct Checkpoints<'a> {
 
 /// Pairs checkpoints. A single one on each side is always a pair; others pair by path without the format's extensions, then
 /// by folder where each side has one left there.
-pub fn checkpoints<'a>(baseline: &'a [CheckpointPlace], candidate: &'a [CheckpointPlace]) -> Checkpoints<'a> {
+pub fn pair_checkpoints<'a>(
+    baseline: &'a [CheckpointPlace],
+    candidate: &'a [CheckpointPlace],
+) -> PairedCheckpoints<'a> {
     if let ([b], [c]) = (baseline, candidate) {
-        return Checkpoints { matched: vec![(b, c)], missing: Vec::new() };
+        return PairedCheckpoints { matched: vec![(b, c)], missing: Vec::new() };
     }
     let (mut left, mut right): (Vec<_>, Vec<_>) = (baseline.iter().collect(), candidate.iter().collect());
     let mut matched = take_pairs(&mut left, &mut right, stem);
     matched.extend(take_pairs(&mut left, &mut right, folder));
     let missing = left.into_iter().map(|place| (place, Side::Candidate));
     let missing = missing.chain(right.into_iter().map(|place| (place, Side::Baseline))).collect();
-    Checkpoints { matched, missing }
+    PairedCheckpoints { matched, missing }
 }
 
 /// Pairs the places whose key is unique on both sides, and removes them from the lists.
@@ -82,7 +85,7 @@ fn folder(path: &str) -> &str {
 #[derive(Debug, Default)]
 pub struct ParameterPairs<'a> {
     /// The candidate's name with baseline and candidate, in order of the baseline's names.
-    pub matched: Vec<(&'a str, &'a Parameter, &'a Parameter)>,
+    pub matched: Vec<(&'a str, &'a CheckpointParameter, &'a CheckpointParameter)>,
     /// Names that only the baseline has.
     pub only_baseline: Vec<&'a str>,
     /// Names that only the candidate has.
@@ -90,11 +93,11 @@ pub struct ParameterPairs<'a> {
     /// Names on one side only that belong to states of random generators and data loaders.
     pub one_sided_states: Vec<&'a str>,
     /// Scales of quantised weights, by the candidate's name of the weight.
-    pub scales: BTreeMap<&'a str, PerSide<Option<&'a Scale>>>,
+    pub scales: BTreeMap<&'a str, PerSide<Option<&'a WeightScale>>>,
 }
 
 /// Pairs by name, after prefixes are rewritten on both sides (`module.` to nothing).
-pub fn parameters<'a>(
+pub fn pair_parameters<'a>(
     baseline: &'a Checkpoint,
     candidate: &'a Checkpoint,
     prefixes: &BTreeMap<String, String>,
@@ -142,7 +145,7 @@ mod tests {
     use super::*;
 
     fn places(paths: &[&str]) -> Vec<CheckpointPlace> {
-        paths.iter().map(|path| CheckpointPlace::file((*path).to_owned())).collect()
+        paths.iter().map(|path| CheckpointPlace::from_file((*path).to_owned())).collect()
     }
 
     #[test]
@@ -150,7 +153,7 @@ mod tests {
         let baseline = places(&["a/model.safetensors", "b/pytorch_model.bin", "c/model.pt", "lost/x.pt"]);
         let candidate =
             places(&["a/model.safetensors.index.json", "b/model.safetensors", "c/model.pt", "c/optimizer.pt"]);
-        let paired = checkpoints(&baseline, &candidate);
+        let paired = pair_checkpoints(&baseline, &candidate);
         let paths: Vec<(&str, &str)> = paired.matched.iter().map(|(b, c)| (b.path.as_str(), c.path.as_str())).collect();
         let expected = [
             ("a/model.safetensors", "a/model.safetensors.index.json"),
@@ -165,6 +168,6 @@ mod tests {
 
     #[test]
     fn one_on_each_side_is_a_pair_whatever_it_is_called() {
-        assert_eq!(checkpoints(&places(&["x.pt"]), &places(&["deep/y.safetensors"])).matched.len(), 1);
+        assert_eq!(pair_checkpoints(&places(&["x.pt"]), &places(&["deep/y.safetensors"])).matched.len(), 1);
     }
 }

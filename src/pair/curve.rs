@@ -20,12 +20,12 @@ use std::sync::Arc;
 use crate::error::Result;
 use crate::kind::{Better, Role, curve_name};
 use crate::read::curve::CurveFile;
-use crate::read::curve::updates::Updates;
+use crate::read::curve::updates::UpdateHistory;
 use crate::read::metric;
 use crate::verdict::Side;
-use align::{Aligned, Kept, Obstacle, PairedBy};
+use align::{AlignedPoints, LoggingForm, PairedBy, PairingObstacle};
 use cluster::{Cluster, CurveId};
-use source::{Source, StoredSource};
+use source::{CurveSource, StoredSource};
 
 /// One metric of both sides, whose points may be on disk.
 #[derive(Debug)]
@@ -66,20 +66,20 @@ pub struct CurvePair<'a> {
     /// Folder of this run, where several lie beside each other; else empty.
     pub run: String,
     /// The trusted side.
-    pub baseline: Source<'a>,
+    pub baseline: CurveSource<'a>,
     /// The judged side.
-    pub candidate: Source<'a>,
+    pub candidate: CurveSource<'a>,
     /// Other files of either side that hold the same curve.
     pub duplicates: Vec<(Side, String)>,
     /// Number that was added to the candidate's steps, because the two sides count from different numbers.
     pub shift: i64,
     /// The values, step by step.
-    pub points: Aligned<'a>,
+    pub points: AlignedPoints<'a>,
 }
 
 /// A metric that could not be paired.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Unpaired {
+pub enum UnpairedCurve {
     /// Several sources on one side, without a way to choose one.
     Ambiguous {
         /// The metric.
@@ -125,11 +125,11 @@ pub struct CurvePairing<'a> {
     /// Metrics of both sides, losses first, then by name.
     pub pairs: Vec<PairedSources<'a>>,
     /// The rest.
-    pub unpaired: Vec<Unpaired>,
+    pub unpaired: Vec<UnpairedCurve>,
     /// Metrics of the candidate alone.
     pub candidate_only: Vec<(CurveId, StoredSource<'a>)>,
     /// Skipped updates by the logs of the baseline and of the candidate.
-    pub updates: [Option<Updates>; 2],
+    pub updates: [Option<UpdateHistory>; 2],
 }
 
 /// Pairs the curves of two sides.
@@ -158,18 +158,18 @@ pub fn pair_curves<'a>(baseline: &'a [CurveFile], candidate: &'a [CurveFile]) ->
 }
 
 /// Manner in which a metric of a role is logged.
-fn kept(role: Role) -> Kept {
+fn kept(role: Role) -> LoggingForm {
     match role {
-        role if role.is_averaged() => Kept::Averaged,
-        Role::EvalLoss | Role::EvalScore => Kept::Evaluated,
-        _ => Kept::AtStep,
+        role if role.is_averaged() => LoggingForm::Averaged,
+        Role::EvalLoss | Role::EvalScore => LoggingForm::Evaluated,
+        _ => LoggingForm::AtStep,
     }
 }
 
 /// Whether more of a metric is better; `None` where a difference in either direction counts, as that of a loss does.
 fn more_is_better(metric: &str, role: Role) -> Option<bool> {
     let has_direction = matches!(role, Role::EvalScore | Role::Reward) || role.is_performance();
-    metric::better(metric, role).filter(|_| has_direction).map(|better| better == Better::Higher)
+    metric::better_direction(metric, role).filter(|_| has_direction).map(|better| better == Better::Higher)
 }
 
 impl PairedSources<'_> {
@@ -177,7 +177,7 @@ impl PairedSources<'_> {
     ///
     /// # Errors
     /// Errors of the disk.
-    pub fn load_sides(&self) -> Result<[Source<'_>; 2]> {
+    pub fn load_sides(&self) -> Result<[CurveSource<'_>; 2]> {
         let (mut baseline, mut candidate) = (self.baseline.load()?, self.candidate.load()?);
         let [skipped, skipped_by_candidate] = &self.skipped;
         updates::leave_out_skipped(&mut baseline.series, skipped);
@@ -215,10 +215,15 @@ impl PairedSources<'_> {
             repeats::take_worst(&mut baseline, &mut same, more_is_better(&self.metric, self.role));
             candidate.series = Cow::Owned(same.into_owned());
         }
-        Ok(self.pair_of(self.baseline.without_points(), candidate, Aligned::new(PairedBy::Step)))
+        Ok(self.pair_of(self.baseline.without_points(), candidate, AlignedPoints::new(PairedBy::Step)))
     }
 
-    fn pair_of<'s>(&'s self, baseline: Source<'s>, candidate: Source<'s>, points: Aligned<'s>) -> CurvePair<'s> {
+    fn pair_of<'s>(
+        &'s self,
+        baseline: CurveSource<'s>,
+        candidate: CurveSource<'s>,
+        points: AlignedPoints<'s>,
+    ) -> CurvePair<'s> {
         CurvePair {
             metric: self.metric.clone(),
             rank: self.rank,
@@ -274,7 +279,7 @@ impl CurvePair<'_> {
     }
 
     /// The reason for which nothing of both sides belongs together.
-    pub fn obstacle(&self) -> Option<Obstacle> {
+    pub fn obstacle(&self) -> Option<PairingObstacle> {
         align::obstacle(&self.baseline.series, &self.candidate.series)
     }
 }
@@ -287,7 +292,7 @@ impl<'a> CurvePairing<'a> {
             self.candidate_only.extend(source.map(|source| ((metric.clone(), rank), source)));
         }
         let role = metric::role(&metric);
-        self.unpaired.push(Unpaired::OneSided { role, is_rl: false, metric, rank, side, path });
+        self.unpaired.push(UnpairedCurve::OneSided { role, is_rl: false, metric, rank, side, path });
     }
 
     fn pair(&mut self, id: &CurveId, baseline: Vec<Cluster<'a>>, candidate: Vec<Cluster<'a>>) -> Result<()> {
@@ -298,7 +303,7 @@ impl<'a> CurvePairing<'a> {
             });
         if let Some((side, path)) = several {
             let (metric, rank) = id.clone();
-            self.unpaired.push(Unpaired::SeveralRuns { metric, rank, side, path });
+            self.unpaired.push(UnpairedCurve::SeveralRuns { metric, rank, side, path });
             return Ok(());
         }
         let (only_b, only_c) = (baseline.len() == 1, candidate.len() == 1);
@@ -326,7 +331,7 @@ impl<'a> CurvePairing<'a> {
                     if !only {
                         let paths = clusters.iter().map(|cluster| cluster.best().path.clone()).collect();
                         let (metric, rank) = id.clone();
-                        self.unpaired.push(Unpaired::Ambiguous { metric, rank, side, paths });
+                        self.unpaired.push(UnpairedCurve::Ambiguous { metric, rank, side, paths });
                     }
                 }
             }

@@ -13,10 +13,10 @@ mod renaming;
 mod sequence;
 mod signature;
 
-pub use names::Names;
-pub use prefix::{Prefix, Reading};
-pub use renaming::{Pairs, RenamedOperation, Renaming, rename_module};
-pub use signature::bound;
+pub use names::DumpNames;
+pub use prefix::{ModulePrefix, PrefixReading};
+pub use renaming::{NameTranslations, RenamedOperation, Renaming, rename_module};
+pub use signature::bind_arguments;
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -26,8 +26,8 @@ use foldhash::quality::RandomState;
 use rayon::prelude::*;
 
 use crate::read::dump::name::{Direction, OpName};
-use crate::read::dump::{Dump, Leaf, Operation, Value};
-use crate::read::frame::is_of_framework;
+use crate::read::dump::{Dump, Leaf, LeafValue, Operation};
+use crate::read::frame::is_framework_frame;
 use names::Translated;
 
 /// Indices of an operation among those of its dump, or of a value among those of its operation, on either side or both.
@@ -58,7 +58,7 @@ impl IndexPair {
 ///
 /// Every operation of both sides is in the result exactly once, except a wrapper's own, in the candidate's execution order.
 /// Operations of the baseline only stand where they would have run.
-pub fn operations(baseline: &Dump, candidate: &Dump, names: &Names) -> Vec<IndexPair> {
+pub fn pair_operations(baseline: &Dump, candidate: &Dump, names: &DumpNames) -> Vec<IndexPair> {
     let (left, right) = rayon::join(|| Side::new(baseline, &names.baseline), || Side::new(candidate, &names.candidate));
     let is_of_tool = baseline.tool.is_some() || candidate.tool.is_some();
     let partner = left.by_name(&right).filter(|_| !is_of_tool).unwrap_or_else(|| {
@@ -80,7 +80,11 @@ pub fn operations(baseline: &Dump, candidate: &Dump, names: &Names) -> Vec<Index
 }
 
 /// Pairs the values of two operations by their place in the call, which a rule for the operation may translate.
-pub fn leaves(baseline: Operation<'_>, candidate: Operation<'_>, rule: Option<&RenamedOperation>) -> Vec<IndexPair> {
+pub fn pair_values(
+    baseline: Operation<'_>,
+    candidate: Operation<'_>,
+    rule: Option<&RenamedOperation>,
+) -> Vec<IndexPair> {
     if rule.is_none() && are_alike(baseline, candidate) {
         return (0..candidate.leaves.len()).map(|index| IndexPair::new(Some(index), Some(index))).collect();
     }
@@ -92,7 +96,7 @@ pub fn leaves(baseline: Operation<'_>, candidate: Operation<'_>, rule: Option<&R
     let is_alone = |pair: &IndexPair| pair.baseline().is_none() || pair.candidate().is_none();
     if rule.is_none() && pairs.iter().any(is_alone) {
         // One side may pass an argument by position, the other by name.
-        if let Some(signature) = signature::common(baseline, candidate) {
+        if let Some(signature) = signature::common_signature(baseline, candidate) {
             let named = |leaf: Leaf<'_>| signature.named(place(leaf));
             return by_place(baseline, candidate, named, |leaf| Some(named(leaf)));
         }
@@ -318,10 +322,10 @@ impl Detail {
 fn hash_leaf(leaf: Leaf<'_>, detail: Detail, hash: &mut DefaultHasher) {
     leaf.kind.hash(hash);
     match &leaf.value {
-        Value::Null => 0.hash(hash),
-        Value::Damaged => 3.hash(hash),
-        Value::Tensor(tensor) => (1, tensor.dtype, tensor.shape).hash(hash),
-        Value::Plain { type_name, value, .. } => {
+        LeafValue::Null => 0.hash(hash),
+        LeafValue::Damaged => 3.hash(hash),
+        LeafValue::Tensor(tensor) => (1, tensor.dtype, tensor.shape).hash(hash),
+        LeafValue::Plain { type_name, value, .. } => {
             (2, type_name).hash(hash);
             if detail.values {
                 format!("{value:?}").hash(hash);
@@ -332,9 +336,9 @@ fn hash_leaf(leaf: Leaf<'_>, detail: Detail, hash: &mut DefaultHasher) {
 
 /// A hash of the code in a stack, without that of the framework; that of no stack is 0.
 fn code_hash(stack: &[String]) -> u64 {
-    let frames = stack.iter().filter(|frame| !is_of_framework(frame));
+    let frames = stack.iter().filter(|frame| !is_framework_frame(frame));
     let codes: Vec<&str> = frames.map(|frame| code_of(frame)).collect();
-    if codes.is_empty() { 0 } else { crate::hash::of(&codes) }
+    if codes.is_empty() { 0 } else { crate::hash::hash_of(&codes) }
 }
 
 /// The function and source text of a frame, without its path and line: the two sides may be two checkouts.

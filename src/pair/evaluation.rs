@@ -9,9 +9,9 @@ mod rollout;
 use crate::read::evaluation::SampleTexts;
 
 pub use direction::higher_is_better;
-pub use generation::{PairedGenerations, generations};
+pub use generation::{PairedGenerations, pair_generations};
 pub use metric::{LeftOut, PairedMetric, ValuePair};
-pub use model::{Difference, PairedModel, PairedTask, models};
+pub use model::{PairedModel, PairedTask, SettingDifference, pair_models};
 pub use rollout::{PairedPrompt, PairedStep, rollout_steps};
 
 /// Both sides' texts of one sample.

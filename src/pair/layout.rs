@@ -12,12 +12,12 @@ use crate::kind::TensorKind;
 use crate::layout::placement::ModuleKind;
 use crate::layout::{Layout, LayoutConfidence, LayoutSource};
 use crate::read::dump::name::{Direction, OpName};
-use crate::read::dump::{Dump, Leaf, Plan, TensorRecord};
+use crate::read::dump::{AssemblyPlan, Dump, Leaf, TensorRecord};
 use crate::verdict::{PerSide, Side};
 
 /// Signs of the parallel layout in the dumps of one side's ranks.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Signs {
+pub struct LayoutSigns {
     /// Number of ranks.
     world: u64,
     /// Digest of the modules of each rank; `None` of one without.
@@ -79,7 +79,7 @@ impl<'n> ModuleOf<'n> {
     }
 }
 
-impl Signs {
+impl LayoutSigns {
     /// Starts without ranks; they are added one after the other.
     pub fn new() -> Self {
         Self { chunks: 1, calls: 1, ..Self::default() }
@@ -103,7 +103,7 @@ impl Signs {
 
     /// Adds the modules of the next rank, of which a digest is kept.
     fn add_modules(&mut self, modules: &BTreeSet<String>) {
-        self.modules.push((!modules.is_empty()).then(|| crate::hash::of(modules)));
+        self.modules.push((!modules.is_empty()).then(|| crate::hash::hash_of(modules)));
     }
 
     /// Number of pipeline stages. Middle stages look alike, so the number of ranks with the first stage's modules gives it.
@@ -138,7 +138,7 @@ impl Signs {
                 let leaf = operation.leaves.iter().find(|leaf| leaf.row.below_operation().ends_with(kind));
                 leaf.and_then(|leaf| leaf.record())
             };
-            let kind = ModuleKind::of(module.path, module.class);
+            let kind = ModuleKind::from_path(module.path, module.class);
             if let Some(weight) = tensor(".parameters.weight") {
                 parameters.insert(module.path.to_owned(), weight.shape.to_vec());
                 self.weight(&module, kind, &weight);
@@ -203,7 +203,7 @@ impl Signs {
     }
 
     /// Whether the first ranks of both sides hold the same parameters in the same shapes, and are given as much.
-    pub fn holds_as(&self, other: &Self) -> bool {
+    pub fn holds_same_parts(&self, other: &Self) -> bool {
         let cut =
             |signs: &Self| (signs.tokens, signs.calls, signs.is_sequence_parallel, signs.is_sharded, signs.chunks);
         self.parameters == other.parameters && self.modules.first() == other.modules.first() && cut(self) == cut(other)
@@ -238,7 +238,7 @@ impl Signs {
 /// Ranks of the group of a collective.
 fn group_size(leaf: Leaf<'_>) -> Option<u64> {
     use crate::read::json::Json;
-    let crate::read::dump::Value::Plain { value, .. } = leaf.value else { return None };
+    let crate::read::dump::LeafValue::Plain { value, .. } = leaf.value else { return None };
     match value.get("group_ranks") {
         Some(Json::Array(ranks)) => Some(ranks.len() as u64),
         _ => None,
@@ -246,7 +246,7 @@ fn group_size(leaf: Leaf<'_>) -> Option<u64> {
 }
 
 /// The layouts of both sides, inferred from the signs where they are not known; `None` where the signs do not suffice.
-pub fn inferred(signs: &PerSide<Signs>, known: &PerSide<Option<Layout>>) -> Option<PerSide<Layout>> {
+pub fn infer_layouts(signs: &PerSide<LayoutSigns>, known: &PerSide<Option<Layout>>) -> Option<PerSide<Layout>> {
     let tp = PerSide::of(|side| match &known[side] {
         Some(layout) => Some(layout.tp),
         None => signs[side].tp_alone(),
@@ -301,12 +301,12 @@ pub fn inferred(signs: &PerSide<Signs>, known: &PerSide<Option<Layout>>) -> Opti
     };
     let layouts = PerSide { baseline: one(Side::Baseline)?, candidate: one(Side::Candidate)? };
     // Both sides are given the same samples in a step, unless a rank is missing.
-    let [baseline, candidate] = samples(signs, &layouts).into_array();
+    let [baseline, candidate] = samples_per_step(signs, &layouts).into_array();
     (known.each().all(Option::is_some) || baseline == candidate).then_some(layouts)
 }
 
 /// Samples that each side is given in one step; `None` where no module takes tokens.
-pub fn samples(signs: &PerSide<Signs>, layouts: &PerSide<Layout>) -> PerSide<Option<u64>> {
+pub fn samples_per_step(signs: &PerSide<LayoutSigns>, layouts: &PerSide<Layout>) -> PerSide<Option<u64>> {
     PerSide::of(|side| {
         let [samples, _] = signs[side].tokens?;
         let ranks = u64::from(layouts[side].dp).saturating_mul(u64::from(layouts[side].micro_batches));
@@ -316,7 +316,7 @@ pub fn samples(signs: &PerSide<Signs>, layouts: &PerSide<Layout>) -> PerSide<Opt
 
 /// A declared size of a layout that the signs of its side contradict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Contradiction {
+pub struct LayoutContradiction {
     /// The side.
     pub side: Side,
     /// Name of the size.
@@ -328,7 +328,10 @@ pub struct Contradiction {
 }
 
 /// For each side, the first known size that its signs contradict.
-pub fn contradictions(known: &PerSide<Option<Layout>>, signs: &PerSide<Signs>) -> Vec<Contradiction> {
+pub fn layout_contradictions(
+    known: &PerSide<Option<Layout>>,
+    signs: &PerSide<LayoutSigns>,
+) -> Vec<LayoutContradiction> {
     let whole = |side: Side| {
         let [rows, columns] = signs[side].proj?;
         Some([rows, columns.checked_mul(u64::from(known[side].as_ref()?.tp))?])
@@ -337,12 +340,12 @@ pub fn contradictions(known: &PerSide<Option<Layout>>, signs: &PerSide<Signs>) -
     let is_as_wide = whole(Side::Baseline).is_some_and(|baseline| whole(Side::Candidate) == Some(baseline));
     let of = |side: Side| {
         let (size, declared, found) = contradiction(known[side].as_ref()?, &signs[side])?;
-        (size != "tp" || !is_as_wide).then_some(Contradiction { side, size, declared, found })
+        (size != "tp" || !is_as_wide).then_some(LayoutContradiction { side, size, declared, found })
     };
     Side::BOTH.into_iter().filter_map(of).collect()
 }
 
-fn contradiction(layout: &Layout, signs: &Signs) -> Option<(&'static str, u64, u64)> {
+fn contradiction(layout: &Layout, signs: &LayoutSigns) -> Option<(&'static str, u64, u64)> {
     let stages = signs.stages().map(u64::from).filter(|stages| *stages != u64::from(layout.pp));
     if let Some(stages) = stages {
         return Some(("pp", u64::from(layout.pp), stages));
@@ -362,14 +365,14 @@ fn contradiction(layout: &Layout, signs: &Signs) -> Option<(&'static str, u64, u
 }
 
 /// Plans for merging the ranks of each side, from facts that need both sides.
-pub fn plans(signs: &PerSide<Signs>, layouts: &PerSide<Layout>) -> PerSide<Plan> {
+pub fn assembly_plans(signs: &PerSide<LayoutSigns>, layouts: &PerSide<Layout>) -> PerSide<AssemblyPlan> {
     let [baseline, candidate] = [&layouts.baseline, &layouts.candidate];
     let has_batches = baseline.micro_batches > 1 || candidate.micro_batches > 1;
     let merges_calls = has_batches && (baseline.dp, baseline.micro_batches) != (candidate.dp, candidate.micro_batches);
-    let whole = |side: Side, of: fn(&Signs) -> Option<u64>| {
+    let whole = |side: Side, of: fn(&LayoutSigns) -> Option<u64>| {
         of(&signs[side]).map(|rows| rows.saturating_mul(u64::from(layouts[side].tp)))
     };
-    let differs = |of: fn(&Signs) -> Option<u64>| {
+    let differs = |of: fn(&LayoutSigns) -> Option<u64>| {
         whole(Side::Baseline, of)
             .zip(whole(Side::Candidate, of))
             .is_some_and(|(baseline, candidate)| baseline != candidate)
@@ -380,7 +383,7 @@ pub fn plans(signs: &PerSide<Signs>, layouts: &PerSide<Layout>) -> PerSide<Plan>
     let deals_nothing =
         |layout: &Layout| [layout.dp, layout.cp, layout.ep, layout.micro_batches].iter().all(|size| *size == 1);
     let has_elements = layouts.each().all(deals_nothing);
-    PerSide::of(|side| Plan {
+    PerSide::of(|side| AssemblyPlan {
         merges_calls,
         backward_scale: f64::from(layouts[side].dp) * f64::from(layouts[side].cp),
         is_padded,
@@ -396,7 +399,7 @@ pub fn plans(signs: &PerSide<Signs>, layouts: &PerSide<Layout>) -> PerSide<Plan>
 
 /// Rows of values that were merged into different shapes on the two sides: positions and masks, for example, are the same on
 /// every rank and no part of a batch. Parameters have the same shape in every layout.
-pub fn of_other_shapes(dumps: [&Dump; 2]) -> HashSet<String> {
+pub fn rows_of_other_shapes(dumps: [&Dump; 2]) -> HashSet<String> {
     // Hashes instead of row names save memory: there is one per value.
     let [baseline, candidate] = dumps.map(shapes_of_rows);
     let differs = |row: &u64| baseline.get(row).zip(candidate.get(row)).is_some_and(|(own, other)| own != other);
@@ -421,7 +424,7 @@ fn is_of_shape(leaf: &Leaf<'_>) -> bool {
 }
 
 fn hash_of(leaf: &Leaf<'_>) -> u64 {
-    crate::hash::of(leaf.row.text().as_ref())
+    crate::hash::hash_of(leaf.row.text().as_ref())
 }
 
 /// Number of backward values from which a constant factor means anything.
@@ -435,12 +438,12 @@ const SAME_UPDATE: f64 = 6e-6;
 
 /// Constant factor of the candidate's whole backward pass that does not change the update: the loss is not divided by the number
 /// of micro-batches, but the gradients are. `first` and `second` are both sides' dumps of a step and of the next one.
-pub fn convention(first: &PerSide<Dump>, second: &PerSide<Dump>) -> Option<f64> {
+pub fn backward_factor(first: &PerSide<Dump>, second: &PerSide<Dump>) -> Option<f64> {
     let factors: Vec<f64> = norms(first, |name| name.contains(".backward."))
         .filter(|[baseline, _]| *baseline > 0.0)
         .map(|[baseline, candidate]| candidate / baseline)
         .collect();
-    let factor = crate::median::median(factors.clone()).filter(|_| factors.len() >= FEWEST)?;
+    let factor = crate::median::upper_median(factors.clone()).filter(|_| factors.len() >= FEWEST)?;
     let is_constant = factors.iter().all(|one| (one - factor).abs() <= SCATTER * factor);
     let mut parameters = 0_usize;
     let is_same_update = norms(second, |name| name.contains(".forward.")).all(|[baseline, candidate]| {

@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
-use crate::read::operators::{Output, Place, TableKind};
+use crate::read::operators::{OperatorOutput, OperatorPlace, TableKind};
 
 /// The tables that one test wrote.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Test {
+pub struct OperatorTest {
     /// Folder of the tables; empty at the root.
     pub folder: String,
     /// Time stamp in their names; empty without one.
@@ -14,37 +14,37 @@ pub struct Test {
     /// Rank that their path names.
     pub rank: Option<u64>,
     /// One row per output.
-    pub details: Option<Place>,
+    pub details: Option<OperatorPlace>,
     /// One row per operator.
-    pub results: Option<Place>,
+    pub results: Option<OperatorPlace>,
 }
 
-impl Test {
+impl OperatorTest {
     /// Path of its details, or of its results where it has none.
     pub fn path(&self) -> &str {
         self.details.as_ref().or(self.results.as_ref()).map_or("", |place| &place.path)
     }
 
-    fn of(place: &Place) -> Self {
-        let Place { folder, stamp, rank, .. } = place.clone();
+    fn of(place: &OperatorPlace) -> Self {
+        let OperatorPlace { folder, stamp, rank, .. } = place.clone();
         let mut test = Self { folder, stamp, rank, details: None, results: None };
         test.take(place);
         test
     }
 
-    fn take(&mut self, place: &Place) {
+    fn take(&mut self, place: &OperatorPlace) {
         let is_details = matches!(place.kind, TableKind::Details | TableKind::ComparedDetails);
         if is_details { self.details = Some(place.clone()) } else { self.results = Some(place.clone()) }
     }
 }
 
 /// Groups the tables of a side by the test that wrote them, in order of folder and time stamp.
-pub fn tests(places: &[Place]) -> Vec<Test> {
-    let mut places: Vec<&Place> = places.iter().collect();
+pub fn operator_tests(places: &[OperatorPlace]) -> Vec<OperatorTest> {
+    let mut places: Vec<&OperatorPlace> = places.iter().collect();
     places.sort_by_key(|place| (&place.folder, place.rank, &place.stamp, place.kind, &place.path));
-    let (results, details): (Vec<&Place>, Vec<&Place>) =
+    let (results, details): (Vec<&OperatorPlace>, Vec<&OperatorPlace>) =
         places.into_iter().partition(|place| matches!(place.kind, TableKind::Results | TableKind::ComparedResults));
-    let mut tests: Vec<Test> = details.into_iter().map(Test::of).collect();
+    let mut tests: Vec<OperatorTest> = details.into_iter().map(OperatorTest::of).collect();
     let mut of_folder: HashMap<(String, Option<u64>), Vec<usize>> = HashMap::new();
     for (nth, test) in tests.iter().enumerate() {
         of_folder.entry((test.folder.clone(), test.rank)).or_default().push(nth);
@@ -61,12 +61,12 @@ pub fn tests(places: &[Place]) -> Vec<Test> {
             only.filter(|nth| tests.get(**nth).is_some_and(|test| test.stamp.is_empty() || place.stamp.is_empty()));
         match twin.or(only).copied().and_then(|nth| tests.get_mut(nth)) {
             Some(test) => test.take(place),
-            None => alone.push(Test::of(place)),
+            None => alone.push(OperatorTest::of(place)),
         }
     }
     tests.extend(alone);
     tests.sort_by(|a, b| {
-        let key = |test: &Test| (test.folder.clone(), test.rank, test.stamp.clone(), test.path().to_owned());
+        let key = |test: &OperatorTest| (test.folder.clone(), test.rank, test.stamp.clone(), test.path().to_owned());
         key(a).cmp(&key(b))
     });
     tests
@@ -85,23 +85,23 @@ pub struct PairedTests {
 
 /// Pairs the tests of both sides: those of one folder in order of time stamps, then those of one rank. The rest is paired in
 /// order of time stamps where both sides have the same number left.
-pub fn pair_tests(baseline: &[Test], candidate: &[Test]) -> PairedTests {
+pub fn pair_tests(baseline: &[OperatorTest], candidate: &[OperatorTest]) -> PairedTests {
     let mut baseline_places: Vec<usize> = (0..baseline.len()).collect();
     let mut candidate_places: Vec<usize> = (0..candidate.len()).collect();
     let mut both = Vec::new();
     if let ([one], [other]) = (baseline_places.as_slice(), candidate_places.as_slice()) {
         return PairedTests { both: vec![(*one, *other)], ..PairedTests::default() };
     }
-    let folder = |test: &Test| Some((test.folder.clone(), test.rank));
-    let rank = |test: &Test| test.rank.map(|rank| (String::new(), Some(rank)));
-    for key in [&folder as &dyn Fn(&Test) -> Option<(String, Option<u64>)>, &rank] {
+    let folder = |test: &OperatorTest| Some((test.folder.clone(), test.rank));
+    let rank = |test: &OperatorTest| test.rank.map(|rank| (String::new(), Some(rank)));
+    for key in [&folder as &dyn Fn(&OperatorTest) -> Option<(String, Option<u64>)>, &rank] {
         let (more, baseline_left, candidate_left) =
             by_key((baseline, &baseline_places), (candidate, &candidate_places), key);
         both.extend(more);
         (baseline_places, candidate_places) = (baseline_left, candidate_left);
     }
     if baseline_places.len() == candidate_places.len() {
-        let sort = |places: &mut Vec<usize>, tests: &[Test]| {
+        let sort = |places: &mut Vec<usize>, tests: &[OperatorTest]| {
             places.sort_by_key(|nth| tests.get(*nth).map(|test| test.stamp.clone()));
         };
         sort(&mut baseline_places, baseline);
@@ -116,9 +116,9 @@ type Key = (String, Option<u64>);
 
 /// Pairs the tests of equal keys in order, and gives what is left of both sides.
 fn by_key(
-    (baseline, baseline_places): (&[Test], &[usize]),
-    (candidate, candidate_places): (&[Test], &[usize]),
-    key: &dyn Fn(&Test) -> Option<Key>,
+    (baseline, baseline_places): (&[OperatorTest], &[usize]),
+    (candidate, candidate_places): (&[OperatorTest], &[usize]),
+    key: &dyn Fn(&OperatorTest) -> Option<Key>,
 ) -> (Vec<(usize, usize)>, Vec<usize>, Vec<usize>) {
     let mut waiting: BTreeMap<Key, VecDeque<usize>> = BTreeMap::new();
     let (mut both, mut baseline_left, mut candidate_left) = (Vec::new(), Vec::new(), Vec::new());
@@ -144,9 +144,9 @@ fn by_key(
 #[derive(Clone, Copy, Debug)]
 pub struct OutputPair<'a> {
     /// The baseline's.
-    pub baseline: &'a Output,
+    pub baseline: &'a OperatorOutput,
     /// The candidate's.
-    pub candidate: &'a Output,
+    pub candidate: &'a OperatorOutput,
 }
 
 /// Rows of two tables.
@@ -155,13 +155,13 @@ pub struct PairedRows<'a> {
     /// Outputs of both sides, in the candidate's order.
     pub both: Vec<OutputPair<'a>>,
     /// Outputs of the baseline alone, in its order.
-    pub only_baseline: Vec<&'a Output>,
+    pub only_baseline: Vec<&'a OperatorOutput>,
     /// Outputs of the candidate alone, in its order.
-    pub only_candidate: Vec<&'a Output>,
+    pub only_candidate: Vec<&'a OperatorOutput>,
 }
 
 /// Pairs the rows of two tables by name; rows with the same name are paired in order.
-pub fn rows<'a>(baseline: &'a [Output], candidate: &'a [Output]) -> PairedRows<'a> {
+pub fn pair_outputs<'a>(baseline: &'a [OperatorOutput], candidate: &'a [OperatorOutput]) -> PairedRows<'a> {
     let mut waiting: HashMap<&str, VecDeque<usize>> = HashMap::new();
     for (nth, output) in baseline.iter().enumerate() {
         waiting.entry(&output.name).or_default().push_back(nth);
@@ -184,13 +184,13 @@ pub fn rows<'a>(baseline: &'a [Output], candidate: &'a [Output]) -> PairedRows<'
 mod unit_tests {
     use super::*;
 
-    fn place(path: &str) -> Place {
+    fn place(path: &str) -> OperatorPlace {
         let kind = if path.contains("result") { TableKind::Results } else { TableKind::Details };
-        Place::of(path, kind)
+        OperatorPlace::from_path(path, kind)
     }
 
-    fn made(paths: &[&str]) -> Vec<Test> {
-        tests(&paths.iter().map(|path| place(path)).collect::<Vec<_>>())
+    fn made(paths: &[&str]) -> Vec<OperatorTest> {
+        operator_tests(&paths.iter().map(|path| place(path)).collect::<Vec<_>>())
     }
 
     #[test]

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use crate::read::pack::Parameter;
+use crate::read::pack::PackParameter;
 
 /// Parameters of both sides, paired.
 #[derive(Debug, Default)]
-pub struct Parameters<'a> {
+pub struct PairedParameters<'a> {
     /// Baseline and candidate, in the baseline's order.
-    pub matched: Vec<(&'a Parameter, &'a Parameter)>,
+    pub matched: Vec<(&'a PackParameter, &'a PackParameter)>,
     /// Names that only the baseline has.
     pub only_baseline: Vec<&'a str>,
     /// Names that only the candidate has.
@@ -16,16 +16,16 @@ pub struct Parameters<'a> {
 }
 
 /// Pairs by name, after prefixes are rewritten on both sides (`module.` to nothing).
-pub fn pair<'a>(
-    baseline: &'a [Parameter],
-    candidate: &'a [Parameter],
+pub fn pair_pack_parameters<'a>(
+    baseline: &'a [PackParameter],
+    candidate: &'a [PackParameter],
     prefixes: &BTreeMap<String, String>,
-) -> Parameters<'a> {
-    let mut by_name: BTreeMap<String, &Parameter> = BTreeMap::new();
+) -> PairedParameters<'a> {
+    let mut by_name: BTreeMap<String, &PackParameter> = BTreeMap::new();
     for parameter in candidate {
         by_name.entry(rewritten(&parameter.name, prefixes)).or_insert(parameter);
     }
-    let mut paired = Parameters::default();
+    let mut paired = PairedParameters::default();
     for parameter in baseline {
         match by_name.remove(&rewritten(&parameter.name, prefixes)) {
             Some(partner) => paired.matched.push((parameter, partner)),
@@ -49,7 +49,7 @@ pub(super) fn rewritten(name: &str, prefixes: &BTreeMap<String, String>) -> Stri
     }
 }
 
-impl Parameters<'_> {
+impl PairedParameters<'_> {
     /// A prefix that one side's left-over names carry and the other's do not, if it explains all of them.
     pub fn common_prefix(&self) -> Option<String> {
         prefix_of(&self.only_candidate, &self.only_baseline)
@@ -70,21 +70,24 @@ pub(super) fn prefix_of(long: &[&str], short: &[&str]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::read::pack::Statistics;
+    use crate::read::pack::PackStatistics;
 
-    fn parameters(names: &[&str]) -> Vec<Parameter> {
-        names.iter().map(|name| Parameter { name: (*name).into(), statistics: Ok(Statistics([0.0; 4])) }).collect()
+    fn parameters(names: &[&str]) -> Vec<PackParameter> {
+        names
+            .iter()
+            .map(|name| PackParameter { name: (*name).into(), statistics: Ok(PackStatistics([0.0; 4])) })
+            .collect()
     }
 
     #[test]
     fn a_prefix_is_found_and_mapped() {
         let (a, b) = (parameters(&["fc.weight", "fc.bias"]), parameters(&["module.fc.bias", "module.fc.weight"]));
         let none = BTreeMap::new();
-        let paired = pair(&a, &b, &none);
+        let paired = pair_pack_parameters(&a, &b, &none);
         assert!(paired.matched.is_empty());
         assert_eq!(paired.common_prefix().as_deref(), Some("module."));
         let mapped = BTreeMap::from([("module.".to_owned(), String::new())]);
-        assert_eq!(pair(&a, &b, &mapped).matched.len(), 2);
-        assert_eq!(pair(&b, &a, &mapped).only_candidate.len(), 0);
+        assert_eq!(pair_pack_parameters(&a, &b, &mapped).matched.len(), 2);
+        assert_eq!(pair_pack_parameters(&b, &a, &mapped).only_candidate.len(), 0);
     }
 }

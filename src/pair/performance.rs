@@ -24,7 +24,7 @@ pub struct RankPairs {
 }
 
 /// Pairs ranks by their numbers. Two sides of one process each are a pair where one of them has no rank number.
-pub fn ranks(baseline: &BTreeSet<Option<u64>>, candidate: &BTreeSet<Option<u64>>) -> RankPairs {
+pub fn pair_ranks(baseline: &BTreeSet<Option<u64>>, candidate: &BTreeSet<Option<u64>>) -> RankPairs {
     let single = |ranks: &BTreeSet<Option<u64>>| ranks.first().copied().filter(|_| ranks.len() == 1);
     if let (Some(baseline_rank), Some(candidate_rank)) = (single(baseline), single(candidate))
         && (baseline_rank.is_none() || candidate_rank.is_none())
@@ -53,16 +53,16 @@ mod tests {
 
     #[test]
     fn ranks_are_paired_by_their_numbers() {
-        let paired = ranks(&set(&[Some(0), Some(1)]), &set(&[Some(1), Some(2)]));
+        let paired = pair_ranks(&set(&[Some(0), Some(1)]), &set(&[Some(1), Some(2)]));
         assert_eq!(paired.both, [(Some(1), Some(1))]);
         assert_eq!((paired.only_baseline, paired.only_candidate), (vec![Some(0)], vec![Some(2)]));
     }
 
     #[test]
     fn a_single_process_is_a_pair_of_any_single_rank() {
-        assert_eq!(ranks(&set(&[None]), &set(&[Some(0)])).both, [(None, Some(0))]);
-        assert_eq!(ranks(&set(&[Some(0)]), &set(&[Some(1)])).both, []);
-        assert_eq!(ranks(&set(&[None]), &set(&[Some(0), Some(1)])).both, []);
+        assert_eq!(pair_ranks(&set(&[None]), &set(&[Some(0)])).both, [(None, Some(0))]);
+        assert_eq!(pair_ranks(&set(&[Some(0)]), &set(&[Some(1)])).both, []);
+        assert_eq!(pair_ranks(&set(&[None]), &set(&[Some(0), Some(1)])).both, []);
     }
 
     #[test]

@@ -26,7 +26,7 @@ pub type Setting = (String, Json);
 
 /// Settings of both sides, paired.
 #[derive(Debug, Default)]
-pub struct Settings<'a> {
+pub struct PairedSettings<'a> {
     /// Baseline and candidate, in the baseline's order within each way of matching.
     pub matched: Vec<(&'a Setting, &'a Setting)>,
     /// Settings that only the baseline has.
@@ -36,11 +36,11 @@ pub struct Settings<'a> {
 }
 
 /// Pairs settings; `aliases` (canonical name to further names) are joined with the built-in ones.
-pub fn pair<'a>(
+pub fn pair_settings<'a>(
     baseline: &'a [Setting],
     candidate: &'a [Setting],
     aliases: &BTreeMap<String, Vec<String>>,
-) -> Settings<'a> {
+) -> PairedSettings<'a> {
     let canonical = canonical_names(aliases);
     let full = |name: &str| name.replace('-', "_").to_lowercase();
     let alias = |name: &str| {
@@ -48,7 +48,7 @@ pub fn pair<'a>(
         canonical.get(&last).cloned().unwrap_or(last)
     };
     let spelling = |name: &str| last_part(name).replace('_', "");
-    let mut paired = Settings {
+    let mut paired = PairedSettings {
         matched: Vec::new(),
         only_baseline: baseline.iter().collect(),
         only_candidate: candidate.iter().collect(),
@@ -83,7 +83,7 @@ fn canonical_names(aliases: &BTreeMap<String, Vec<String>>) -> BTreeMap<String, 
     canonical
 }
 
-impl Settings<'_> {
+impl PairedSettings<'_> {
     /// Pairs what is left and has the same key, where the key occurs once on each side.
     fn match_by(&mut self, key: &dyn Fn(&str) -> String) {
         let unique = |settings: &[&Setting]| {
@@ -111,7 +111,7 @@ impl Settings<'_> {
     }
 
     /// The left-over name of the candidate that is most like a left-over name of the baseline, if any is.
-    pub fn similar(&self, name: &str) -> Option<&str> {
+    pub fn similar_name(&self, name: &str) -> Option<&str> {
         let name = last_part(name);
         let ratios = self.only_candidate.iter().map(|other| (similarity::ratio(&name, &last_part(&other.0)), other));
         let best = ratios.filter(|(ratio, _)| *ratio > SIMILAR).max_by(|a, b| a.0.total_cmp(&b.0))?;
@@ -139,7 +139,7 @@ mod tests {
 
     fn pairs(baseline: &[&str], candidate: &[&str]) -> (Vec<(String, String)>, usize, usize) {
         let (a, b) = (settings(baseline), settings(candidate));
-        let paired = pair(&a, &b, &BTreeMap::from([("rate".into(), vec!["eta".into(), "lr".into()])]));
+        let paired = pair_settings(&a, &b, &BTreeMap::from([("rate".into(), vec!["eta".into(), "lr".into()])]));
         let matched = paired.matched.iter().map(|(a, b)| (a.0.clone(), b.0.clone())).collect();
         (matched, paired.only_baseline.len(), paired.only_candidate.len())
     }

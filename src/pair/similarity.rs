@@ -11,12 +11,12 @@ use std::collections::HashMap;
 const AUTOJUNK_FROM: usize = 200;
 
 /// A text that others are compared with.
-pub struct Sequence {
+pub struct PreparedText {
     characters: Vec<char>,
     positions: HashMap<char, Vec<usize>>,
 }
 
-impl Sequence {
+impl PreparedText {
     /// Prepares `text` as the second sequence.
     pub fn new(text: &str) -> Self {
         let characters: Vec<char> = text.chars().collect();
@@ -116,7 +116,7 @@ struct Block {
 
 /// `SequenceMatcher(None, a, b).ratio()`.
 pub fn ratio(a: &str, b: &str) -> f64 {
-    Sequence::new(b).ratio(a)
+    PreparedText::new(b).ratio(a)
 }
 
 #[cfg(test)]

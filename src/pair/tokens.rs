@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use crate::read::tokens::{Holds, Row, Scratch, Step, Table};
+use crate::read::tokens::{RowQuantities, Scratch, TokensRow, TokensStep, TokensTable};
 
 /// Place of an answer: its table, and its number there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -26,7 +26,7 @@ pub struct RowKey {
 
 impl RowKey {
     /// The key of an answer; `None` where the record has no ids.
-    pub fn of(row: &Row) -> Option<Self> {
+    pub fn from_row(row: &TokensRow) -> Option<Self> {
         let digest = |prompt: &[i64]| {
             let mut hasher = DefaultHasher::new();
             (prompt, &row.response[..]).hash(&mut hasher);
@@ -39,7 +39,7 @@ impl RowKey {
 /// Answers of a side by step and key, each given once.
 #[derive(Default)]
 pub struct RowIndex {
-    by_step: BTreeMap<Step, StepIndex>,
+    by_step: BTreeMap<TokensStep, StepIndex>,
     /// Whether every answer has a prompt.
     has_prompts: bool,
 }
@@ -57,7 +57,7 @@ impl RowIndex {
     }
 
     /// Adds an answer.
-    pub fn add(&mut self, step: Step, key: RowKey, has_prompt: bool, place: RowPlace) {
+    pub fn add(&mut self, step: TokensStep, key: RowKey, has_prompt: bool, place: RowPlace) {
         self.has_prompts &= has_prompt;
         let index = self.by_step.entry(step).or_default();
         index.by_whole.entry(key.whole).or_default().push_back(place);
@@ -65,7 +65,7 @@ impl RowIndex {
     }
 
     /// Removes and returns the next answer of a step with the same ids. The prompt's ids are ignored where a side has no prompts.
-    pub fn take(&mut self, step: &Step, key: RowKey, has_prompt: bool) -> Option<RowPlace> {
+    pub fn take_answer(&mut self, step: &TokensStep, key: RowKey, has_prompt: bool) -> Option<RowPlace> {
         let by_whole = has_prompt && self.has_prompts;
         let index = self.by_step.get_mut(step)?;
         if by_whole {
@@ -75,22 +75,22 @@ impl RowIndex {
     }
 
     /// The steps.
-    pub fn steps(&self) -> impl Iterator<Item = &Step> {
+    pub fn steps(&self) -> impl Iterator<Item = &TokensStep> {
         self.by_step.keys()
     }
 }
 
 /// Indexes the answers of all tables whose quantities are `wanted`. Answers that cannot be read are skipped here, and reported
 /// where they are measured.
-pub fn index(tables: &[Table], wanted: impl Fn(Holds) -> bool) -> RowIndex {
+pub fn index_answers(tables: &[TokensTable], wanted: impl Fn(RowQuantities) -> bool) -> RowIndex {
     let mut index = RowIndex::new();
-    let (mut scratch, mut row) = (Scratch::default(), Row::default());
+    let (mut scratch, mut row) = (Scratch::default(), TokensRow::default());
     for (nth, table) in tables.iter().enumerate() {
-        for number in (0..table.rows()).filter(|row| wanted(table.holds(*row))) {
+        for number in (0..table.rows()).filter(|row| wanted(table.quantities(*row))) {
             if table.read(number, &mut scratch, &mut row).is_err() {
                 continue;
             }
-            if let Some(key) = RowKey::of(&row) {
+            if let Some(key) = RowKey::from_row(&row) {
                 index.add(table.step(number), key, !row.prompt.is_empty(), RowPlace { table: nth, row: number });
             }
         }
@@ -100,7 +100,7 @@ pub fn index(tables: &[Table], wanted: impl Fn(Holds) -> bool) -> RowIndex {
 
 /// Two log-probabilities of each token of an answer, and which tokens are judged.
 #[derive(Debug, Default)]
-pub struct Aligned {
+pub struct AlignedTokens {
     /// Log-probabilities of the engine, or of the candidate.
     pub a: Vec<f64>,
     /// Log-probabilities of the trainer, or of the baseline.
@@ -113,18 +113,18 @@ pub struct Aligned {
     pub unmasked_zeros: u64,
 }
 
-impl Aligned {
+impl AlignedTokens {
     /// Puts the two quantities of one row side by side.
-    pub fn own(&mut self, row: &Row) {
+    pub fn align_own(&mut self, row: &TokensRow) {
         self.fill(&row.engine, &row.trainer, row, None);
     }
 
     /// Puts quantities of two rows side by side, masked by both.
-    pub fn of(&mut self, (a, of_a): (&[f64], &Row), (b, of_b): (&[f64], &Row)) {
+    pub fn align_rows(&mut self, (a, of_a): (&[f64], &TokensRow), (b, of_b): (&[f64], &TokensRow)) {
         self.fill(a, b, of_a, Some(of_b));
     }
 
-    fn fill(&mut self, a: &[f64], b: &[f64], row: &Row, other: Option<&Row>) {
+    fn fill(&mut self, a: &[f64], b: &[f64], row: &TokensRow, other: Option<&TokensRow>) {
         let len = a.len().min(b.len());
         let refill = |to: &mut Vec<f64>, from: &[f64]| {
             to.clear();
@@ -138,13 +138,13 @@ impl Aligned {
         (self.masks_apart, self.unmasked_zeros) = (row.masks_apart, 0);
         if let Some(other) = other {
             self.masks_apart += other.masks_apart;
-            let are_masked = row.has.mask && other.has.mask;
+            let are_masked = row.recorded.mask && other.recorded.mask;
             for (judged, other_judged) in self.judged.iter_mut().zip(&other.judged) {
                 self.masks_apart += u64::from(are_masked && *judged != *other_judged);
                 *judged &= *other_judged;
             }
         }
-        let has_mask = row.has.mask || other.is_some_and(|other| other.has.mask);
+        let has_mask = row.recorded.mask || other.is_some_and(|other| other.recorded.mask);
         self.drop_end(has_mask);
     }
 
@@ -168,15 +168,15 @@ impl Aligned {
 mod tests {
     use super::*;
 
-    fn row(mask: Option<&[bool]>, engine: &[f64], trainer: &[f64]) -> Row {
+    fn row(mask: Option<&[bool]>, engine: &[f64], trainer: &[f64]) -> TokensRow {
         let judged = mask.map_or_else(|| vec![true; engine.len()], <[bool]>::to_vec);
-        let has = Holds { engine: true, trainer: true, difference: false, mask: mask.is_some() };
-        Row { engine: engine.to_vec(), trainer: trainer.to_vec(), judged, has, ..Row::default() }
+        let has = RowQuantities { engine: true, trainer: true, difference: false, mask: mask.is_some() };
+        TokensRow { engine: engine.to_vec(), trainer: trainer.to_vec(), judged, recorded: has, ..TokensRow::default() }
     }
 
-    fn own(row: &Row) -> (Vec<bool>, u64) {
-        let mut aligned = Aligned::default();
-        aligned.own(row);
+    fn own(row: &TokensRow) -> (Vec<bool>, u64) {
+        let mut aligned = AlignedTokens::default();
+        aligned.align_own(row);
         (aligned.judged, aligned.unmasked_zeros)
     }
 
@@ -191,26 +191,29 @@ mod tests {
 
     #[test]
     fn equal_answers_are_taken_by_order_and_once() {
-        let answer = Row { prompt: vec![1], response: vec![2, 3], ..Row::default() };
-        let key = RowKey::of(&answer).expect("ids");
-        let step = Step::Number(1);
+        let answer = TokensRow { prompt: vec![1], response: vec![2, 3], ..TokensRow::default() };
+        let key = RowKey::from_row(&answer).expect("ids");
+        let step = TokensStep::Number(1);
         let mut index = RowIndex::new();
         for row in 0..2 {
             index.add(step.clone(), key, true, RowPlace { table: 0, row });
         }
-        let mut take = |step: &Step| index.take(step, key, true).map(|place| place.row);
-        assert_eq!((take(&Step::Number(2)), take(&step), take(&step), take(&step)), (None, Some(0), Some(1), None));
+        let mut take = |step: &TokensStep| index.take_answer(step, key, true).map(|place| place.row);
+        assert_eq!(
+            (take(&TokensStep::Number(2)), take(&step), take(&step), take(&step)),
+            (None, Some(0), Some(1), None)
+        );
     }
 
     #[test]
     fn the_answer_alone_pairs_where_a_side_has_no_prompt() {
-        let with = Row { prompt: vec![1], response: vec![2, 3], ..Row::default() };
-        let without = Row { response: vec![2, 3], ..Row::default() };
-        let (baseline, candidate) = (RowKey::of(&with).expect("ids"), RowKey::of(&without).expect("ids"));
-        let step = Step::Number(1);
+        let with = TokensRow { prompt: vec![1], response: vec![2, 3], ..TokensRow::default() };
+        let without = TokensRow { response: vec![2, 3], ..TokensRow::default() };
+        let (baseline, candidate) = (RowKey::from_row(&with).expect("ids"), RowKey::from_row(&without).expect("ids"));
+        let step = TokensStep::Number(1);
         let mut index = RowIndex::new();
         index.add(step.clone(), baseline, true, RowPlace { table: 0, row: 0 });
-        assert!(index.take(&step, candidate, false).is_some());
-        assert!(RowKey::of(&Row::default()).is_none());
+        assert!(index.take_answer(&step, candidate, false).is_some());
+        assert!(RowKey::from_row(&TokensRow::default()).is_none());
     }
 }

@@ -18,7 +18,7 @@ pub struct UnitPair<'a> {
 }
 
 /// A folder without a partner.
-pub enum Missing<'a> {
+pub enum UnpairedFolder<'a> {
     /// The whole step is missing on the other side; `side` is where it is missing.
     Step {
         /// The folder that has no partner.
@@ -51,7 +51,10 @@ type Steps<'a> = BTreeMap<(u64, Recorder), Ranks<'a>>;
 type Recorder = (bool, Option<Tool>);
 
 /// Pairs the dump folders of two sides.
-pub fn units<'a>(baseline: &'a [DumpFolder], candidate: &'a [DumpFolder]) -> (Vec<UnitPair<'a>>, Vec<Missing<'a>>) {
+pub fn pair_units<'a>(
+    baseline: &'a [DumpFolder],
+    candidate: &'a [DumpFolder],
+) -> (Vec<UnitPair<'a>>, Vec<UnpairedFolder<'a>>) {
     let (mut pairs, mut missing) = (Vec::new(), Vec::new());
     let mut left = steps(baseline, Side::Baseline, &mut missing);
     let right = steps(candidate, Side::Candidate, &mut missing);
@@ -61,32 +64,33 @@ pub fn units<'a>(baseline: &'a [DumpFolder], candidate: &'a [DumpFolder]) -> (Ve
         let partner = if renumbered { left.pop_first().map(|(_, ranks)| ranks) } else { left.remove(&key) };
         match partner {
             Some(baselines) => ranks(baselines, candidates, &mut pairs, &mut missing),
-            None => {
-                missing.extend(candidates.into_values().map(|folder| Missing::Step { folder, side: Side::Baseline }))
-            }
+            None => missing
+                .extend(candidates.into_values().map(|folder| UnpairedFolder::Step { folder, side: Side::Baseline })),
         }
     }
     let unpaired = left.into_values().flat_map(BTreeMap::into_values);
-    missing.extend(unpaired.map(|folder| Missing::Step { folder, side: Side::Candidate }));
+    missing.extend(unpaired.map(|folder| UnpairedFolder::Step { folder, side: Side::Candidate }));
     (pairs, missing)
 }
 
 /// The dump folders of one side in order of step and rank, and those that repeat the step and rank of another one.
-pub fn single(folders: &[DumpFolder]) -> (Vec<&DumpFolder>, Vec<&DumpFolder>) {
+pub fn units_of_one_side(folders: &[DumpFolder]) -> (Vec<&DumpFolder>, Vec<&DumpFolder>) {
     let mut doubled = Vec::new();
     let steps = steps(folders, Side::Candidate, &mut doubled);
     let folder = |missing| match missing {
-        Missing::Step { folder, .. } | Missing::Rank { folder, .. } | Missing::Ambiguous { folder, .. } => folder,
+        UnpairedFolder::Step { folder, .. }
+        | UnpairedFolder::Rank { folder, .. }
+        | UnpairedFolder::Ambiguous { folder, .. } => folder,
     };
     (steps.into_values().flat_map(BTreeMap::into_values).collect(), doubled.into_iter().map(folder).collect())
 }
 
-fn steps<'a>(folders: &'a [DumpFolder], side: Side, missing: &mut Vec<Missing<'a>>) -> Steps<'a> {
+fn steps<'a>(folders: &'a [DumpFolder], side: Side, missing: &mut Vec<UnpairedFolder<'a>>) -> Steps<'a> {
     let mut steps = Steps::new();
     for folder in folders {
         let ranks = steps.entry((folder.step, recorder(folder))).or_default();
         match ranks.get(&folder.rank) {
-            Some(_) => missing.push(Missing::Ambiguous { folder, side }),
+            Some(_) => missing.push(UnpairedFolder::Ambiguous { folder, side }),
             None => {
                 ranks.insert(folder.rank, folder);
             }
@@ -97,7 +101,7 @@ fn steps<'a>(folders: &'a [DumpFolder], side: Side, missing: &mut Vec<Missing<'a
 
 fn recorder(folder: &DumpFolder) -> Recorder {
     match folder.format {
-        DumpFormat::Of(tool) => (false, Some(tool)),
+        DumpFormat::OtherTool(tool) => (false, Some(tool)),
         format => (format == DumpFormat::MsprobeDebug, None),
     }
 }
@@ -106,7 +110,7 @@ fn ranks<'a>(
     mut baselines: Ranks<'a>,
     candidates: Ranks<'a>,
     pairs: &mut Vec<UnitPair<'a>>,
-    missing: &mut Vec<Missing<'a>>,
+    missing: &mut Vec<UnpairedFolder<'a>>,
 ) {
     let in_common = candidates.keys().any(|rank| baselines.contains_key(rank));
     if !in_common && baselines.len() == candidates.len() {
@@ -116,8 +120,8 @@ fn ranks<'a>(
     for (rank, candidate) in candidates {
         match baselines.remove(&rank) {
             Some(baseline) => pairs.push(UnitPair { baseline, candidate }),
-            None => missing.push(Missing::Rank { folder: candidate, side: Side::Baseline }),
+            None => missing.push(UnpairedFolder::Rank { folder: candidate, side: Side::Baseline }),
         }
     }
-    missing.extend(baselines.into_values().map(|folder| Missing::Rank { folder, side: Side::Candidate }));
+    missing.extend(baselines.into_values().map(|folder| UnpairedFolder::Rank { folder, side: Side::Candidate }));
 }

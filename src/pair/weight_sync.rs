@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::parameter::rewritten;
-use crate::read::weight_sync::{Stage, SyncRecord};
+use crate::read::weight_sync::{SyncRecord, SyncStage};
 use crate::verdict::{PerSide, Side};
 
 /// Most records of one stage, step and rank that are compared with the records of the next stage.
@@ -37,7 +37,7 @@ pub struct SyncLinks<'a> {
 type Key = (bool, u64, Option<u64>);
 
 /// Records of a synchronisation by stage.
-type Stages<'a> = BTreeMap<Stage, Vec<&'a SyncRecord>>;
+type Stages<'a> = BTreeMap<SyncStage, Vec<&'a SyncRecord>>;
 
 /// Pairs the stages of each side, then the remaining stages across the sides.
 pub fn sync_links<'a>(records: PerSide<&'a [SyncRecord]>) -> SyncLinks<'a> {
@@ -71,23 +71,23 @@ fn by_key(records: &[SyncRecord]) -> BTreeMap<Key, Stages<'_>> {
 impl<'a> SyncLinks<'a> {
     /// Pairs the stages of a side; returns those without a partner.
     fn of_side(&mut self, side: Side, keys: &BTreeMap<Key, Stages<'a>>) -> Vec<&'a SyncRecord> {
-        let mut used: BTreeSet<(Key, Stage)> = BTreeSet::new();
+        let mut used: BTreeSet<(Key, SyncStage)> = BTreeSet::new();
         for (key, stages) in keys {
             for twins in stages.values() {
                 let others = twins.iter().skip(1).take(MOST_TWINS);
                 self.twins.extend(others.filter_map(|twin| Some([*twins.first()?, *twin])));
             }
-            for (from, to) in ways(stages) {
+            for (from, to) in linked_stages(stages) {
                 used.extend([(*key, from), (*key, to)]);
                 self.link((side, stages.get(&from)), (side, stages.get(&to)), false);
             }
             let has = |stage| stages.contains_key(&stage);
-            if has(Stage::Received) && !has(Stage::Sent) && !has(Stage::Exported) {
+            if has(SyncStage::Received) && !has(SyncStage::Sent) && !has(SyncStage::Exported) {
                 // One rank may send for all.
                 if let Some((other, stage)) = sender_of_another_rank(*key, keys) {
-                    used.extend([(other, stage), (*key, Stage::Received)]);
+                    used.extend([(other, stage), (*key, SyncStage::Received)]);
                     let from = keys.get(&other).and_then(|stages| stages.get(&stage));
-                    self.link((side, from), (side, stages.get(&Stage::Received)), true);
+                    self.link((side, from), (side, stages.get(&SyncStage::Received)), true);
                 }
             }
         }
@@ -131,30 +131,30 @@ impl<'a> SyncLinks<'a> {
 }
 
 /// Pairs of stages of one step and rank that have to hold the same tensors: exported as on disk, received as sent.
-fn ways(stages: &Stages<'_>) -> Vec<(Stage, Stage)> {
+fn linked_stages(stages: &Stages<'_>) -> Vec<(SyncStage, SyncStage)> {
     let has = |stage| stages.contains_key(&stage);
-    let (original, exported) = (has(Stage::Original), has(Stage::Exported));
-    let (sent, received) = (has(Stage::Sent), has(Stage::Received));
+    let (original, exported) = (has(SyncStage::Original), has(SyncStage::Exported));
+    let (sent, received) = (has(SyncStage::Sent), has(SyncStage::Received));
     let mut ways = Vec::new();
     if original && exported {
-        ways.push((Stage::Original, Stage::Exported));
+        ways.push((SyncStage::Original, SyncStage::Exported));
     }
     if exported && !original && sent {
-        ways.push((Stage::Exported, Stage::Sent));
+        ways.push((SyncStage::Exported, SyncStage::Sent));
     }
     if received && sent {
-        ways.push((Stage::Sent, Stage::Received));
+        ways.push((SyncStage::Sent, SyncStage::Received));
     } else if received && exported {
-        ways.push((Stage::Exported, Stage::Received));
+        ways.push((SyncStage::Exported, SyncStage::Received));
     }
     ways
 }
 
 /// The stage that another rank sent at the same step, where it is the only one that did.
-fn sender_of_another_rank((is_digests, step, _): Key, keys: &BTreeMap<Key, Stages<'_>>) -> Option<(Key, Stage)> {
+fn sender_of_another_rank((is_digests, step, _): Key, keys: &BTreeMap<Key, Stages<'_>>) -> Option<(Key, SyncStage)> {
     let of_step = keys.range((is_digests, step, None)..=(is_digests, step, Some(u64::MAX)));
     let mut senders = of_step.filter_map(|(key, stages)| {
-        let stage = [Stage::Sent, Stage::Exported].into_iter().find(|stage| stages.contains_key(stage))?;
+        let stage = [SyncStage::Sent, SyncStage::Exported].into_iter().find(|stage| stages.contains_key(stage))?;
         Some((*key, stage))
     });
     let first = senders.next()?;
@@ -236,7 +236,7 @@ mod tests {
     use super::*;
     use crate::read::weight_sync::SyncTensors;
 
-    fn record(stage: Stage, step: u64, rank: u64) -> SyncRecord {
+    fn record(stage: SyncStage, step: u64, rank: u64) -> SyncRecord {
         let path = format!("{stage:?}{step}r{rank}");
         SyncRecord { path, stage, step, rank: Some(rank), tensors: SyncTensors::File }
     }
@@ -256,7 +256,7 @@ mod tests {
 
     #[test]
     fn stages_of_a_step_and_rank_pair() {
-        use Stage::{Exported, Original, Received, Sent};
+        use SyncStage::{Exported, Original, Received, Sent};
         let all = [
             record(Original, 1, 0),
             record(Exported, 1, 0),
@@ -274,8 +274,9 @@ mod tests {
 
     #[test]
     fn what_each_side_has_alone_pairs_across_and_a_step_that_is_gone_is_told() {
-        let baseline = [record(Stage::Sent, 1, 0), record(Stage::Sent, 2, 0), record(Stage::Received, 2, 0)];
-        let candidate = [record(Stage::Received, 1, 0)];
+        let baseline =
+            [record(SyncStage::Sent, 1, 0), record(SyncStage::Sent, 2, 0), record(SyncStage::Received, 2, 0)];
+        let candidate = [record(SyncStage::Received, 1, 0)];
         let links = sync_links(PerSide { baseline: &baseline, candidate: &candidate });
         let (pairs, lone, absent) = told(&links);
         assert_eq!(pairs, ["Sent1r0>Received1r0", "Sent2r0>Received2r0"]);

@@ -1,9 +1,9 @@
 //! Rows of two whole models whose sizes depend on the layout: copies of keys and values, and padded vocabularies.
 
-use super::monitor::{Paired, RowPair};
+use super::monitor::{MonitorRowPair, PairedMonitorRows};
 use crate::kind::MonitorKind;
 use crate::layout::placement::ModuleKind;
-use crate::read::monitor::{Keys, Tables};
+use crate::read::monitor::{MonitorKey, MonitorTables};
 
 /// Projections that make keys and values, alone or beside the queries.
 const KEYS_AND_VALUES: [&str; 7] =
@@ -34,10 +34,11 @@ enum Compares {
 impl Widths {
     /// Finds the widths from the shapes of parameters. Where no shape is recorded, `is_cut_otherwise` says whether projections
     /// are split differently, so that there may be copies.
-    pub fn of((baseline, candidate): (&Tables, &Tables), is_cut_otherwise: bool) -> Self {
-        let widths = |tables: &Tables| {
+    pub fn from_tables((baseline, candidate): (&MonitorTables, &MonitorTables), is_cut_otherwise: bool) -> Self {
+        let widths = |tables: &MonitorTables| {
             let steps: Vec<i64> = tables.steps().into_keys().take(FIRST_STEPS).collect();
-            let rows = steps.into_iter().filter_map(|step| tables.step(step, None).ok()).flat_map(|step| step.rows);
+            let rows =
+                steps.into_iter().filter_map(|step| tables.read_step(step, None).ok()).flat_map(|step| step.rows);
             let (mut keys, mut words) = (None, None);
             for row in rows.filter(|row| is_of_parameter(row.key.kind)) {
                 let shape = row.row.sizes().and_then(|sizes| sizes.first().copied());
@@ -58,7 +59,7 @@ impl Widths {
     }
 
     /// Removes pairs that cannot be compared, and notes them among the rows that cannot be merged.
-    pub fn settle(self, paired: &mut Paired) {
+    pub fn leave_out_incomparable(self, paired: &mut PairedMonitorRows) {
         let mut kept = Vec::with_capacity(paired.matched.len());
         for mut pair in std::mem::take(&mut paired.matched) {
             match self.compares(&pair.key) {
@@ -74,7 +75,7 @@ impl Widths {
         paired.matched = kept;
     }
 
-    fn compares(self, key: &Keys) -> Compares {
+    fn compares(self, key: &MonitorKey) -> Compares {
         // Until it is reduced, the gradient of a copy is only a part of the whole gradient.
         let is_part = matches!(key.kind, MonitorKind::ActvGrad | MonitorKind::GradUnreduced);
         let is_copied = self.has_key_copies && makes_keys(key);
@@ -88,7 +89,7 @@ impl Widths {
     }
 }
 
-fn keep_ends(pair: &mut RowPair) {
+fn keep_ends(pair: &mut MonitorRowPair) {
     for row in [&mut pair.baseline, &mut pair.candidate] {
         row.statistics = row.statistics.ends();
         row.shape = None;
@@ -100,11 +101,11 @@ fn is_of_parameter(kind: MonitorKind) -> bool {
 }
 
 /// Whether a row holds keys and values.
-fn makes_keys(key: &Keys) -> bool {
-    let (module, rest) = key.module();
+fn makes_keys(key: &MonitorKey) -> bool {
+    let (module, rest) = key.split_module();
     let name = module.rsplit('.').next().unwrap_or(module);
     let is_projection = KEYS_AND_VALUES.contains(&name);
-    match ModuleKind::of(module, "") {
+    match ModuleKind::from_path(module, "") {
         ModuleKind::Attention => matches!(rest, ".input.1" | ".input.2"),
         _ if key.kind.is_activation() => is_projection && rest.starts_with(".output"),
         _ => is_projection && !rest.contains("norm"),
@@ -112,10 +113,10 @@ fn makes_keys(key: &Keys) -> bool {
 }
 
 /// Whether a row is as wide as the vocabulary.
-fn is_over_words(key: &Keys) -> bool {
-    let (module, rest) = key.module();
+fn is_over_words(key: &MonitorKey) -> bool {
+    let (module, rest) = key.split_module();
     let name = module.rsplit('.').next().unwrap_or(module);
-    match ModuleKind::of(module, "") {
+    match ModuleKind::from_path(module, "") {
         ModuleKind::Embedding => !key.kind.is_activation(),
         _ if LOGITS.contains(&name) => !key.kind.is_activation() || rest.starts_with(".output"),
         _ => false,

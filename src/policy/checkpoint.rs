@@ -112,7 +112,7 @@ impl ParameterRule {
     }
 
     /// The selector, as people recognise it.
-    pub fn name(&self) -> String {
+    pub fn selector(&self) -> String {
         let parts = [
             self.parameter.as_ref().map(|pattern| pattern.as_str().to_owned()),
             self.dtype.map(|dtype| dtype.0.to_string()),

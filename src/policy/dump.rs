@@ -50,14 +50,14 @@ impl DumpPolicy {
                     "counts the elements outside `rtol` and `atol`; give one of them as well",
                 ));
             }
-            let key = limit.of_elements().next().filter(|_| self.preset.is_some())?;
+            let key = limit.element_keys().next().filter(|_| self.preset.is_some())?;
             Some((index, key, "and `dump.preset` would both decide about numbers; remove one of them"))
         };
         self.limits.iter().enumerate().find_map(of)
     }
 
     /// Whether dumps are judged with this refinement.
-    pub fn has(&self, refinement: Refinement) -> bool {
+    pub fn has_refinement(&self, refinement: Refinement) -> bool {
         !self.without.contains(&refinement)
     }
 }
@@ -274,7 +274,7 @@ impl JsonSchema for DtypeName {
 
 impl LimitRule {
     /// The keys that need the elements of a tensor, of those that are given.
-    pub fn of_elements(&self) -> impl Iterator<Item = &'static str> {
+    pub fn element_keys(&self) -> impl Iterator<Item = &'static str> {
         let given = [
             ("rtol", self.rtol.is_some()),
             ("atol", self.atol.is_some()),
@@ -286,7 +286,7 @@ impl LimitRule {
 
     /// Whether it holds a limit that needs the elements of a tensor.
     pub fn needs_elements(&self) -> bool {
-        self.of_elements().next().is_some()
+        self.element_keys().next().is_some()
     }
 
     /// Relative and absolute tolerance of an element; the one that is not given is 0.
@@ -308,7 +308,7 @@ impl LimitRule {
     }
 
     /// The selector, as people recognise it.
-    pub fn name(&self) -> String {
+    pub fn selector(&self) -> String {
         let direction = self.direction.map(|direction| format!("{direction:?}").to_lowercase());
         let parts =
             [self.op.as_ref().map(|op| op.as_str().to_owned()), direction, self.dtype.map(|dtype| dtype.0.to_string())];

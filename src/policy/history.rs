@@ -1,6 +1,6 @@
 //! History: location of the records of runs, and the alert for a broken suite.
 
-use super::location::Named;
+use super::location::PolicyLocation;
 use crate::result::history::Suite;
 use std::num::NonZeroU32;
 
@@ -17,7 +17,7 @@ pub struct HistoryPolicy {
     /// Location of the records: a folder, `s3://`, `obs://`, or `branch:NAME` of the repository; none where
     /// it is not given. The run of a pull request looks at them and adds none.
     #[schemars(example = &"branch:precision-history")]
-    pub location: Option<Named>,
+    pub location: Option<PolicyLocation>,
     /// The suite whose runs are compared with each other.
     pub suite: Suite,
     /// Number of runs in a row in which the same case has to fail before it is an alert.

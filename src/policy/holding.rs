@@ -1,23 +1,25 @@
 //! All locations of a policy: a location that is not visited here cannot be opened.
 
 use super::Policy;
-use super::input::Input;
-use super::location::{Holder, Named};
+use super::input::InputKind;
+use super::location::{LocationResolver, PolicyLocation};
 use crate::error::Result;
 
 impl Policy {
     /// Locations of the policy, each with its key and what it is read as.
-    pub fn locations(&mut self) -> Vec<(&'static str, Input, &mut Named)> {
-        let mut all = vec![("reference.location", Input::BaselineFiles, &mut self.reference.location)];
+    pub fn locations(&mut self) -> Vec<(&'static str, InputKind, &mut PolicyLocation)> {
+        let mut all = vec![("reference.location", InputKind::BaselineFiles, &mut self.reference.location)];
         let baselines = self.baseline.location.0.iter_mut();
-        all.extend(baselines.map(|named| ("baseline.location", Input::BaselineFiles, named)));
-        all.extend(self.candidate.location.0.iter_mut().map(|named| ("candidate.location", Input::Candidate, named)));
-        all.extend(self.loss.noise.0.iter_mut().map(|named| ("loss.noise", Input::NoiseBand, named)));
-        all.extend(self.dump.noise.0.iter_mut().map(|named| ("dump.noise", Input::NoiseBand, named)));
-        all.extend(self.performance.repeats.iter_mut().map(|named| ("performance.repeats", Input::Repeats, named)));
-        all.extend(self.templates.iter_mut().map(|named| ("templates", Input::Templates, named)));
-        all.extend(self.source_root.iter_mut().map(|named| ("source-root", Input::Folders, named)));
-        all.extend(self.history.location.iter_mut().map(|named| ("history.location", Input::History, named)));
+        all.extend(baselines.map(|named| ("baseline.location", InputKind::BaselineFiles, named)));
+        all.extend(
+            self.candidate.location.0.iter_mut().map(|named| ("candidate.location", InputKind::Candidate, named)),
+        );
+        all.extend(self.loss.noise.0.iter_mut().map(|named| ("loss.noise", InputKind::NoiseBand, named)));
+        all.extend(self.dump.noise.0.iter_mut().map(|named| ("dump.noise", InputKind::NoiseBand, named)));
+        all.extend(self.performance.repeats.iter_mut().map(|named| ("performance.repeats", InputKind::Repeats, named)));
+        all.extend(self.templates.iter_mut().map(|named| ("templates", InputKind::Templates, named)));
+        all.extend(self.source_root.iter_mut().map(|named| ("source-root", InputKind::Folders, named)));
+        all.extend(self.history.location.iter_mut().map(|named| ("history.location", InputKind::History, named)));
         all
     }
 
@@ -25,15 +27,15 @@ impl Policy {
     ///
     /// # Errors
     /// Errors of `by`.
-    pub fn hold(&mut self, by: &mut Holder<'_>) -> Result<()> {
-        self.locations().into_iter().try_for_each(|(_, input, named)| named.hold(input, by).map(drop))
+    pub fn resolve_locations(&mut self, by: &mut LocationResolver<'_>) -> Result<()> {
+        self.locations().into_iter().try_for_each(|(_, input, named)| named.resolve(input, by).map(drop))
     }
 
     /// Trusts all locations as written, in a job whose files are all its own.
     #[must_use]
-    pub fn of_own_files(mut self) -> Self {
+    pub fn trust_own_files(mut self) -> Self {
         for (_, _, named) in self.locations() {
-            named.hold_as_written();
+            named.trust_as_written();
         }
         self
     }
@@ -119,7 +121,7 @@ mod tests {
             /// File that maps names of operations.
             mapping: Option<Vec<String>>,
             /// Folder with limits.
-            limits: Named,
+            limits: PolicyLocation,
         }
         let [locations, alike] = keys_of::<Section>();
         assert_eq!((locations, alike), (BTreeSet::from(["limits".to_owned()]), BTreeSet::from(["mapping".to_owned()])));
@@ -128,14 +130,14 @@ mod tests {
     #[test]
     fn what_was_not_held_does_not_open() {
         let policy = Policy::parse("gate.yml", FULL, &[]).expect("a policy");
-        assert!(policy.reference.location.held().is_err());
+        assert!(policy.reference.location.trusted().is_err());
         let mut policy = policy;
-        policy.hold(&mut |_, written| Ok(written.to_owned())).expect("held");
+        policy.resolve_locations(&mut |_, written| Ok(written.to_owned())).expect("held");
         assert!(
             policy
                 .locations()
                 .into_iter()
-                .all(|(_, _, named)| named.held().is_ok_and(|held| **held == *named.written()))
+                .all(|(_, _, named)| named.trusted().is_ok_and(|held| **held == *named.written()))
         );
     }
 }

@@ -2,7 +2,7 @@
 
 /// Kind of input that could influence a verdict or the written files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Input {
+pub enum InputKind {
     /// The policy file: limits, waivers, severities, required checks, profile, labels.
     Policy,
     /// Templates of documents and messages.
@@ -27,7 +27,7 @@ pub enum Input {
     Candidate,
 }
 
-impl Input {
+impl InputKind {
     /// All of them, in the order of the page.
     pub const ALL: [Self; 11] = [
         Self::Policy,

@@ -12,21 +12,21 @@ use std::path::Path;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
-use super::input::Input;
+use super::input::InputKind;
 use crate::error::{Error, ErrorKind, Result};
 
 /// A location that may be opened: checked against the target branch where a stranger's change is judged.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Held(String);
+pub struct TrustedLocation(String);
 
-impl Held {
+impl TrustedLocation {
     /// A location of a job whose files are all its own.
     pub fn own(location: impl Into<String>) -> Self {
         Self(location.into())
     }
 }
 
-impl Deref for Held {
+impl Deref for TrustedLocation {
     type Target = str;
 
     fn deref(&self) -> &str {
@@ -34,13 +34,13 @@ impl Deref for Held {
     }
 }
 
-impl AsRef<Path> for Held {
+impl AsRef<Path> for TrustedLocation {
     fn as_ref(&self) -> &Path {
         Path::new(&self.0)
     }
 }
 
-impl fmt::Display for Held {
+impl fmt::Display for TrustedLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
@@ -49,12 +49,12 @@ impl fmt::Display for Held {
 /// A location that the policy names. It serialises as the text that the policy has.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(from = "String", into = "String")]
-pub struct Named {
+pub struct PolicyLocation {
     written: String,
-    held: Option<Held>,
+    held: Option<TrustedLocation>,
 }
 
-impl Named {
+impl PolicyLocation {
     /// The text as the policy has it, for messages and for resolving it.
     pub fn written(&self) -> &str {
         &self.written
@@ -69,42 +69,42 @@ impl Named {
     ///
     /// # Errors
     /// Errors of `by`.
-    pub fn hold(&mut self, input: Input, by: &mut Holder<'_>) -> Result<&Held> {
+    pub fn resolve(&mut self, input: InputKind, by: &mut LocationResolver<'_>) -> Result<&TrustedLocation> {
         let held = match self.held.take() {
             Some(held) => held,
-            None => Held(by(input, &self.written)?),
+            None => TrustedLocation(by(input, &self.written)?),
         };
         Ok(self.held.insert(held))
     }
 
     /// Trusts the location as written, in a job whose files are all its own.
-    pub(super) fn hold_as_written(&mut self) {
-        self.held = Some(Held(self.written.clone()));
+    pub(super) fn trust_as_written(&mut self) {
+        self.held = Some(TrustedLocation(self.written.clone()));
     }
 
     /// The location to open.
     ///
     /// # Errors
     /// `Internal` where it was not resolved before.
-    pub fn held(&self) -> Result<&Held> {
+    pub fn trusted(&self) -> Result<&TrustedLocation> {
         let message = "the location was not held against the target branch";
         self.held.as_ref().ok_or_else(|| Error::new(ErrorKind::Internal, self.written.as_str(), message))
     }
 }
 
-impl From<String> for Named {
+impl From<String> for PolicyLocation {
     fn from(written: String) -> Self {
         Self { written, held: None }
     }
 }
 
-impl From<Named> for String {
-    fn from(named: Named) -> Self {
+impl From<PolicyLocation> for String {
+    fn from(named: PolicyLocation) -> Self {
         named.written
     }
 }
 
-impl JsonSchema for Named {
+impl JsonSchema for PolicyLocation {
     fn schema_name() -> Cow<'static, str> {
         "Location".into()
     }
@@ -120,21 +120,21 @@ impl JsonSchema for Named {
 
 /// One path, or several.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
-#[serde(from = "OneOrMany", into = "Vec<Named>")]
+#[serde(from = "OneOrMany", into = "Vec<PolicyLocation>")]
 #[schemars(with = "OneOrMany")]
-pub struct Paths(pub Vec<Named>);
+pub struct Paths(pub Vec<PolicyLocation>);
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(untagged)]
 enum OneOrMany {
-    One(Named),
-    Many(Vec<Named>),
+    One(PolicyLocation),
+    Many(Vec<PolicyLocation>),
 }
 
 impl Paths {
     /// Whether none is named.
     pub fn is_empty(&self) -> bool {
-        self.0.iter().all(Named::is_empty)
+        self.0.iter().all(PolicyLocation::is_empty)
     }
 
     /// The texts as the policy has them.
@@ -146,14 +146,14 @@ impl Paths {
     ///
     /// # Errors
     /// `Internal` where one was not resolved before.
-    pub fn held(&self) -> Result<Vec<Held>> {
-        self.0.iter().map(|named| named.held().cloned()).collect()
+    pub fn trusted(&self) -> Result<Vec<TrustedLocation>> {
+        self.0.iter().map(|named| named.trusted().cloned()).collect()
     }
 }
 
 impl From<Vec<String>> for Paths {
     fn from(written: Vec<String>) -> Self {
-        Self(written.into_iter().map(Named::from).collect())
+        Self(written.into_iter().map(PolicyLocation::from).collect())
     }
 }
 
@@ -166,7 +166,7 @@ impl From<OneOrMany> for Paths {
     }
 }
 
-impl From<Paths> for Vec<Named> {
+impl From<Paths> for Vec<PolicyLocation> {
     fn from(paths: Paths) -> Self {
         paths.0
     }
@@ -176,4 +176,4 @@ impl From<Paths> for Vec<Named> {
 pub const LOCATION: &str = "location";
 
 /// Function that resolves a location: takes the kind of input and the text in the policy, returns the location to open.
-pub type Holder<'a> = dyn FnMut(Input, &str) -> Result<String> + 'a;
+pub type LocationResolver<'a> = dyn FnMut(InputKind, &str) -> Result<String> + 'a;

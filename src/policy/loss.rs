@@ -150,7 +150,7 @@ impl Hardware {
 #[cfg(test)]
 mod tests {
     use crate::policy::Policy;
-    use crate::policy::location::Named;
+    use crate::policy::location::PolicyLocation;
 
     fn loss(yaml: &str) -> Result<super::LossPolicy, String> {
         Policy::parse("policy.yml", yaml, &[]).map(|policy| policy.loss).map_err(|error| error.to_string())
@@ -177,7 +177,7 @@ mod tests {
     fn a_sound_section_is_read() {
         let policy = loss("loss: {mode: same-weights, preset: megatron, noise: runs, limits: {mean: {fail: 0.005}}}");
         let policy = policy.expect("sound");
-        assert_eq!(policy.noise.0, [Named::from("runs".to_owned())]);
+        assert_eq!(policy.noise.0, [PolicyLocation::from("runs".to_owned())]);
         assert!(policy.limits.mean.is_some());
         assert!(loss("loss: {log-pattern: '(?<step>\\d+)'}").is_err());
         assert!(loss("loss: {log-pattern: 's=(?<step>\\d+) l=(?<loss>\\S+)'}").is_ok());

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::location::Named;
+use super::location::PolicyLocation;
 
 /// Profiles.
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
@@ -22,7 +22,7 @@ pub struct PerformancePolicy {
     pub warmup: usize,
     /// Locations of further runs of the baseline, whose medians show the noise of the machine.
     #[schemars(example = &["nights/2026-11-18"])]
-    pub repeats: Vec<Named>,
+    pub repeats: Vec<PolicyLocation>,
     /// Whether the gate may not pass without a judged profile; the same as `performance` in `required`.
     pub required: bool,
 }

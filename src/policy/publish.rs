@@ -34,7 +34,7 @@ pub struct PublishPolicy {
 impl PublishPolicy {
     /// Reads the publishing section of a policy file whose other parts may be wrong, so that a refused run is reported under the
     /// usual key. `None` where the section cannot be read.
-    pub fn of_damaged(text: &str) -> Option<Self> {
+    pub fn from_damaged(text: &str) -> Option<Self> {
         let whole: serde_yaml::Value = serde_yaml::from_str(text).ok()?;
         match whole.get("publish") {
             Some(section) => serde_yaml::from_value(section.clone()).ok(),
@@ -192,7 +192,7 @@ mod tests {
     #[test]
     fn a_damaged_policy_may_still_say_where_to_tell_it() {
         let said = |text: &str| {
-            PublishPolicy::of_damaged(text).map(|policy| (policy.key.map(|key| key.to_string()), policy.comment))
+            PublishPolicy::from_damaged(text).map(|policy| (policy.key.map(|key| key.to_string()), policy.comment))
         };
         for (text, found) in [
             ("no-such-key: 1", Some((None, None))),

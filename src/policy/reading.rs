@@ -18,7 +18,7 @@ use crate::error::{Error, ErrorKind, Result};
 use expected::Expected;
 use mismatch::{Mismatch, mismatch};
 
-pub(super) use path::{Path, Step};
+pub(super) use path::{Path, PathStep};
 
 /// A policy file's text, and the name by which messages call it.
 #[derive(Clone, Copy, Debug)]
@@ -58,7 +58,7 @@ impl File<'_> {
         value: &Value,
         schema: &serde_json::Value,
     ) -> Error {
-        let expected = Expected::whole(schema);
+        let expected = Expected::from_schema(schema);
         let path = Path::of(error.path());
         let found = mismatch(expected, value).filter(|found| found.path.is_below(&path));
         let found = found.unwrap_or_else(|| refused(expected, value, path, &path::bare(error)));

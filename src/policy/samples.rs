@@ -141,7 +141,7 @@ impl Default for Effects {
 
 impl Effects {
     /// The shift of `rule` of `metric` that matters; `None` where the rule's own counts.
-    pub fn of(&self, metric: &str, rule: &str) -> Option<f64> {
+    pub fn effect_of(&self, metric: &str, rule: &str) -> Option<f64> {
         match self {
             Self::All(effect) => Some(effect.0),
             Self::Named(named) => named.get(rule).or_else(|| named.get(metric)).map(|effect| effect.0),
@@ -180,10 +180,10 @@ mod tests {
         );
         let read = read.expect("sound");
         assert_eq!((read.alpha.get(), read.power.get(), read.minimum.get()), (0.05, 0.8, 6));
-        assert_eq!(read.effect.of("eval_loss", "level"), Some(0.01));
-        assert_eq!(read.effect.of("eval_loss", "steps_to_target"), Some(0.1));
-        assert_eq!(read.effect.of("loss", "level"), None);
-        assert_eq!(samples("effect: 0.02").expect("sound").effect.of("loss", "level"), Some(0.02));
+        assert_eq!(read.effect.effect_of("eval_loss", "level"), Some(0.01));
+        assert_eq!(read.effect.effect_of("eval_loss", "steps_to_target"), Some(0.1));
+        assert_eq!(read.effect.effect_of("loss", "level"), None);
+        assert_eq!(samples("effect: 0.02").expect("sound").effect.effect_of("loss", "level"), Some(0.02));
         for wrong in [
             "alpha: 0.9",
             "alpha: 0",

@@ -61,7 +61,7 @@ impl RuleSetting {
 
 impl SourcePolicy {
     /// Severity that the policy gives a rule; `None` where it says nothing.
-    pub fn severity(&self, code: &str) -> Option<RuleSetting> {
+    pub fn rule_setting(&self, code: &str) -> Option<RuleSetting> {
         self.rules.get(code).copied()
     }
 
@@ -150,7 +150,7 @@ mod tests {
         ] {
             assert_eq!(policy.covers(path), is_judged, "{path}");
         }
-        assert!(policy.severity("cudnn-benchmark").is_some_and(|setting| setting.severity().is_none()));
+        assert!(policy.rule_setting("cudnn-benchmark").is_some_and(|setting| setting.severity().is_none()));
         assert!(policy.changed_only.0);
     }
 }

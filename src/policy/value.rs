@@ -7,7 +7,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::check::{CheckId, of_run};
+use crate::check::{CheckId, check_named};
 
 /// A tolerance: finite and not negative.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Deserialize, Serialize)]
@@ -56,7 +56,7 @@ impl TryFrom<String> for NamedCheck {
     type Error = String;
 
     fn try_from(name: String) -> Result<Self, String> {
-        of_run(&name).map(Self)
+        check_named(&name).map(Self)
     }
 }
 

@@ -18,7 +18,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use super::limit;
-use crate::fetch::retry::Again;
+use crate::fetch::retry::RetrySign;
 use crate::fetch::{asked, limited};
 
 /// The value read from an answer, or the reason why it cannot be read: `without a comment: missing field`.
@@ -81,22 +81,22 @@ impl Answer {
     }
 
     /// Information about whether another try may help.
-    pub(super) fn again(&self) -> Again {
-        Again::of(self.status, |name| self.header(name), || self.message())
+    pub(super) fn retry_sign(&self) -> RetrySign {
+        RetrySign::from_answer(self.status, |name| self.header(name), || self.message())
     }
 
     /// Reason not to repeat a request although its answer allows it: the answer asks for a longer wait than the run has left after
     /// `waited`. Empty if the wait fits.
     pub(super) fn too_long_a_wait(&self, waited: Duration) -> String {
-        limit::RETRY.asked_too_long(self.again(), waited).map_or_else(String::new, |wait| {
-            let (wait, most) = (asked::spoken(wait), asked::spoken(limit::RETRY.most_waiting));
+        limit::RETRY.too_long_wait(self.retry_sign(), waited).map_or_else(String::new, |wait| {
+            let (wait, most) = (asked::wait_in_words(wait), asked::wait_in_words(limit::RETRY.most_waiting));
             format!("; it asks to wait {wait}, and one run waits at most {most} in all")
         })
     }
 
     /// Message that the answer is longer than its limit; `None` if it is not.
-    pub fn too_long(&self) -> Option<String> {
-        self.longer_than.map(|most| format!("with more than {}, which is not read", limited::spoken(most)))
+    pub fn too_long_message(&self) -> Option<String> {
+        self.longer_than.map(|most| format!("with more than {}, which is not read", limited::limit_in_words(most)))
     }
 }
 
@@ -124,18 +124,18 @@ pub struct Tip {
 }
 
 /// Checks that the answer holds the value that was sent; `what` names it in the error.
-pub(super) fn same(what: &str, sent: &str, shown: &str) -> Read<()> {
+pub(super) fn check_same(what: &str, sent: &str, shown: &str) -> Read<()> {
     if sent == shown { Ok(()) } else { Err(format!("with a {what} other than the one sent")) }
 }
 
 /// Checks that the answer holds the commit that was sent, of which `sent` may be the start.
-pub(super) fn same_commit(sent: &str, shown: &str) -> Read<()> {
+pub(super) fn check_same_commit(sent: &str, shown: &str) -> Read<()> {
     let is_same = !sent.is_empty() && shown.to_ascii_lowercase().starts_with(&sent.to_ascii_lowercase());
     if is_same { Ok(()) } else { Err("with a commit other than the one sent".to_owned()) }
 }
 
 /// Converts every item of a list.
-pub(super) fn each<T: Into<U>, U>(list: Vec<T>) -> Vec<U> {
+pub(super) fn convert_each<T: Into<U>, U>(list: Vec<T>) -> Vec<U> {
     list.into_iter().map(Into::into).collect()
 }
 
@@ -190,7 +190,7 @@ mod tests {
         for (sent, shown, same) in
             [(whole, whole, true), ("1111111", whole, true), ("", whole, false), (whole, "", false)]
         {
-            assert_eq!(same_commit(sent, shown).is_ok(), same, "{sent} {shown}");
+            assert_eq!(check_same_commit(sent, shown).is_ok(), same, "{sent} {shown}");
         }
     }
 

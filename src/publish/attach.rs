@@ -72,7 +72,7 @@ pub fn attach(release: &Release, token: Option<SecretString>, files: &[Attachmen
             }
         };
         attached.map_err(|undone| undone.into_error(&*forge))?;
-        Ok(client.planned())
+        Ok(client.planned_requests())
     })
 }
 
@@ -176,7 +176,7 @@ async fn as_packages(release: &Release, client: &Client, root: &str, files: &[At
         let path = format!("{root}/packages/generic/{PACKAGE}/{}/{}", segment(&version), segment(&file.name));
         let put = Call {
             body: Body::Bytes { base: None, bytes: file.bytes.clone() },
-            most: limit::WORD,
+            max_bytes: limit::WORD,
             ..Call::put("attach a file to the release", WRITE, &path, ())
         };
         client.send(&put).await?;

@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::limit;
-pub(super) use crate::fetch::encode as segment;
+pub(super) use crate::fetch::encode_segment as segment;
 use crate::fetch::permission::Need;
 
 /// Body of a request.
@@ -46,18 +46,18 @@ pub struct Call {
     /// The permission that its token needs.
     pub need: Need,
     /// Largest number of bytes of its answer that are read.
-    pub most: usize,
+    pub max_bytes: usize,
 }
 
 impl Call {
     /// A request that reads.
     pub fn get(purpose: &'static str, need: Need, path: impl Into<String>) -> Self {
-        Self { method: Method::GET, path: path.into(), body: Body::Empty, purpose, need, most: limit::THING }
+        Self { method: Method::GET, path: path.into(), body: Body::Empty, purpose, need, max_bytes: limit::THING }
     }
 
     /// A request that reads a page of a list.
     pub fn page(purpose: &'static str, need: Need, path: impl Into<String>) -> Self {
-        Self { most: limit::PAGE, ..Self::get(purpose, need, path) }
+        Self { max_bytes: limit::PAGE, ..Self::get(purpose, need, path) }
     }
 
     /// A request that creates, with a body of JSON.
@@ -78,7 +78,7 @@ impl Call {
 
     /// A request that removes.
     pub fn delete(purpose: &'static str, need: Need, path: impl Into<String>) -> Self {
-        Self { method: Method::DELETE, most: limit::WORD, ..Self::get(purpose, need, path) }
+        Self { method: Method::DELETE, max_bytes: limit::WORD, ..Self::get(purpose, need, path) }
     }
 }
 

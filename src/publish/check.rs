@@ -5,7 +5,7 @@ use super::answer::{Answer, Read};
 use super::check_runs::{self, CheckRuns, MOST_ANNOTATIONS};
 use super::client::Failure;
 use super::desk::Desk;
-use super::status::Report;
+use super::status::CommitReport;
 use crate::error::{Error, ErrorKind};
 use crate::policy::publish::CheckMode;
 
@@ -14,7 +14,7 @@ const MOST_APPENDED: usize = 3;
 
 impl Desk {
     /// Writes the report to the commit, as a check or a status.
-    pub(super) async fn report(&mut self, report: &Report) {
+    pub(super) async fn report(&mut self, report: &CommitReport) {
         if report.commit.is_empty() {
             return self.miss_commit();
         }
@@ -59,7 +59,7 @@ impl Desk {
     }
 
     /// Writes the check run; `false` if the forge has no check runs.
-    async fn check_run(&mut self, report: &Report) -> Result<bool, Failure> {
+    async fn check_run(&mut self, report: &CommitReport) -> Result<bool, Failure> {
         let Some(checks) = self.forge.check_runs() else { return Ok(false) };
         let check = match self.check {
             Some(id) => self.update_check(checks, id, report).await?,
@@ -77,25 +77,25 @@ impl Desk {
         Ok(true)
     }
 
-    async fn update_check(&self, checks: CheckRuns<'_>, id: u64, report: &Report) -> Result<Check, Failure> {
+    async fn update_check(&self, checks: CheckRuns<'_>, id: u64, report: &CommitReport) -> Result<Check, Failure> {
         let shown = |answer: &Answer| of_id(answer, id).and_then(|check| shows(check, report));
         let check = self.client.ask(&checks.update(id, report), shown).await?;
         Ok(Check { id, ..check })
     }
 
     /// Creates the check run. If the answer is lost, the check of this run that is found may show an earlier state: it is updated.
-    async fn create_check(&self, checks: CheckRuns<'_>, report: &Report) -> Result<Check, Failure> {
-        let look = async || self.client.ask(&checks.list(report), |answer| check_runs::own(answer, report)).await;
+    async fn create_check(&self, checks: CheckRuns<'_>, report: &CommitReport) -> Result<Check, Failure> {
+        let look = async || self.client.ask(&checks.list(report), |answer| check_runs::own_check(answer, report)).await;
         let read = |answer: &Answer| check_runs::read(answer).and_then(|check| shows(check, report));
         let created = self.client.create(&checks.create(report), read, look).await?;
-        if self.client.is_dry() || check_runs::is_shown(&created, report).is_ok() {
+        if self.client.is_dry() || check_runs::check_shows_report(&created, report).is_ok() {
             return Ok(created);
         }
         self.update_check(checks, created.id, report).await
     }
 
     /// Sets the status. Sending it twice leaves the same status, so that a lost answer is harmless.
-    async fn status(&self, report: &Report) -> Result<(), Failure> {
+    async fn status(&self, report: &CommitReport) -> Result<(), Failure> {
         let Some(call) = self.forge.status(report) else { return Ok(()) };
         match self.client.ask(&call, |answer| self.forge.check_status(answer, report)).await {
             Err(failure) if !self.forge.is_same_status(&failure, report) => Err(failure),
@@ -111,6 +111,6 @@ fn of_id(answer: &Answer, id: u64) -> Read<Check> {
 }
 
 /// Returns the check if it shows the report that was sent.
-fn shows(check: Check, report: &Report) -> Read<Check> {
-    check_runs::is_shown(&check, report).map(|()| check)
+fn shows(check: Check, report: &CommitReport) -> Read<Check> {
+    check_runs::check_shows_report(&check, report).map(|()| check)
 }

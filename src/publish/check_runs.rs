@@ -4,9 +4,9 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::answer::github::{Check, Checks};
-use super::answer::{Answer, Read, same, same_commit};
+use super::answer::{Answer, Read, check_same, check_same_commit};
 use super::call::{Call, segment};
-use super::status::{Annotation, Conclusion, Report};
+use super::status::{Annotation, CommitReport, Conclusion};
 use crate::fetch::permission::Permission;
 
 /// Largest number of characters of an annotation's title.
@@ -64,7 +64,7 @@ struct Line<'a> {
 
 impl CheckRuns<'_> {
     /// Writes a check run.
-    pub fn create(&self, report: &Report) -> Call {
+    pub fn create(&self, report: &CommitReport) -> Call {
         let of = Of { head_sha: &report.commit, external_id: &report.run };
         Call::post(
             "create the check",
@@ -75,18 +75,18 @@ impl CheckRuns<'_> {
     }
 
     /// Changes a check run.
-    pub fn update(&self, id: u64, report: &Report) -> Call {
+    pub fn update(&self, id: u64, report: &CommitReport) -> Call {
         Call::patch("update the check", Permission::Checks.write(), self.one(id), sent(report, None))
     }
 
     /// Adds further annotations to a check run, which keeps the earlier ones.
-    pub fn add_annotations(&self, id: u64, report: &Report, more: &[Annotation]) -> Call {
+    pub fn add_annotations(&self, id: u64, report: &CommitReport, more: &[Annotation]) -> Call {
         let body = json!({ "output": output(report, more) });
         Call::patch("add annotations to the check", Permission::Checks.write(), self.one(id), body)
     }
 
     /// Asks for the check runs with a report's name and commit.
-    pub fn list(&self, report: &Report) -> Call {
+    pub fn list(&self, report: &CommitReport) -> Call {
         let (commit, name) = (segment(&report.commit), segment(&report.name));
         let path = format!("{}/commits/{commit}/check-runs?check_name={name}&filter=all", self.root);
         Call::page("list the checks", Permission::Checks.read(), path)
@@ -103,23 +103,27 @@ pub(super) fn read(answer: &Answer) -> Read<Check> {
 }
 
 /// The check run of exactly this run, among those that [`CheckRuns::list`] asks for.
-pub(super) fn own(answer: &Answer, report: &Report) -> Read<Option<Check>> {
+pub(super) fn own_check(answer: &Answer, report: &CommitReport) -> Read<Option<Check>> {
     let checks: Checks = answer.read("a list of checks")?;
     Ok(checks.check_runs.into_iter().find(|check| check.run.as_deref() == Some(&report.run)))
 }
 
 /// Checks that a check run shows `report`; further annotations do not matter.
-pub(super) fn is_shown(check: &Check, report: &Report) -> Read<()> {
-    same_commit(&report.commit, &check.commit)?;
-    same("status", status_word(report), &check.status)?;
-    same("conclusion", conclusion_word(report).unwrap_or_default(), check.conclusion.as_deref().unwrap_or_default())
+pub(super) fn check_shows_report(check: &Check, report: &CommitReport) -> Read<()> {
+    check_same_commit(&report.commit, &check.commit)?;
+    check_same("status", status_word(report), &check.status)?;
+    check_same(
+        "conclusion",
+        conclusion_word(report).unwrap_or_default(),
+        check.conclusion.as_deref().unwrap_or_default(),
+    )
 }
 
-fn status_word(report: &Report) -> &'static str {
+fn status_word(report: &CommitReport) -> &'static str {
     if report.conclusion().is_some() { "completed" } else { "in_progress" }
 }
 
-fn conclusion_word(report: &Report) -> Option<&'static str> {
+fn conclusion_word(report: &CommitReport) -> Option<&'static str> {
     Some(match report.conclusion()? {
         Conclusion::Success => "success",
         Conclusion::Neutral => "neutral",
@@ -127,7 +131,7 @@ fn conclusion_word(report: &Report) -> Option<&'static str> {
     })
 }
 
-fn sent<'a>(report: &'a Report, of: Option<Of<'a>>) -> Sent<'a> {
+fn sent<'a>(report: &'a CommitReport, of: Option<Of<'a>>) -> Sent<'a> {
     let conclusion = conclusion_word(report);
     let first = report.annotations.get(..MOST_ANNOTATIONS).unwrap_or(&report.annotations);
     Sent {
@@ -140,7 +144,7 @@ fn sent<'a>(report: &'a Report, of: Option<Of<'a>>) -> Sent<'a> {
     }
 }
 
-fn output<'a>(report: &'a Report, annotations: &'a [Annotation]) -> Output<'a> {
+fn output<'a>(report: &'a CommitReport, annotations: &'a [Annotation]) -> Output<'a> {
     let line = |annotation: &'a Annotation| Line {
         path: &annotation.path,
         start_line: annotation.line,
@@ -161,7 +165,7 @@ mod tests {
     use super::*;
     use crate::policy::publish::WarnAs;
     use crate::publish::call::Body;
-    use crate::publish::status::State;
+    use crate::publish::status::RunState;
     use crate::verdict::Verdict;
 
     #[test]
@@ -173,10 +177,10 @@ mod tests {
             title: "output-diverges".into(),
             message: "m".into(),
         };
-        let report = Report {
+        let report = CommitReport {
             name: "precision-gate".into(),
             commit: "0123".into(),
-            state: State::Judged(Verdict::Fail),
+            state: RunState::Judged(Verdict::Fail),
             warn: WarnAs::Neutral,
             report_only: false,
             title: "fail".into(),

@@ -16,24 +16,24 @@ pub struct Checkout {
 
 /// Place of a path, inside or outside of the repository.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Lies {
+pub enum PathPlace {
     /// Outside of the workspace: a file of the job itself.
     Outside,
     /// The path is in the repository.
-    Inside(Inside),
+    Inside(RepositoryPath),
     /// It enters the workspace through a link, so that its name in the repository is unknown.
     Unclear,
 }
 
 /// A path in the repository.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Inside {
+pub struct RepositoryPath {
     /// The path from the repository's root, `/`-separated; empty for the root itself.
     pub name: String,
     /// Whether the repository's root was recognised; otherwise the workspace is assumed to be the root.
-    pub sure: bool,
+    pub is_root_known: bool,
     /// Whether a part of the path is a link in the checkout.
-    pub linked: bool,
+    pub has_link: bool,
 }
 
 impl Checkout {
@@ -59,10 +59,10 @@ impl Checkout {
     }
 
     /// Finds the place of `path` by its text.
-    pub fn find(&self, path: &Path) -> Lies {
+    pub fn find(&self, path: &Path) -> PathPlace {
         let absolute = plain(&self.working.join(path));
         let Some(workspace) = self.around(&absolute) else {
-            return if enters(&absolute, &self.workspace) { Lies::Unclear } else { Lies::Outside };
+            return if enters(&absolute, &self.workspace) { PathPlace::Unclear } else { PathPlace::Outside };
         };
         let root = outermost(&absolute, workspace);
         let sure = root.is_some();
@@ -71,7 +71,7 @@ impl Checkout {
         let linked = below.any(Path::is_symlink);
         let parts = absolute.strip_prefix(root).unwrap_or(&absolute).components();
         let name: Vec<_> = parts.map(|part| part.as_os_str().to_string_lossy()).collect();
-        Lies::Inside(Inside { name: name.join("/"), sure, linked })
+        PathPlace::Inside(RepositoryPath { name: name.join("/"), is_root_known: sure, has_link: linked })
     }
 }
 
@@ -115,8 +115,8 @@ fn plain(path: &Path) -> PathBuf {
 mod tests {
     use super::*;
 
-    fn inside(name: &str, linked: bool) -> Lies {
-        Lies::Inside(Inside { name: name.into(), sure: true, linked })
+    fn inside(name: &str, linked: bool) -> PathPlace {
+        PathPlace::Inside(RepositoryPath { name: name.into(), is_root_known: true, has_link: linked })
     }
 
     #[cfg(unix)]
@@ -142,8 +142,11 @@ mod tests {
             ("src/lax/../../src/ci/gate.yml", inside("ci/gate.yml", false)),
             ("src/up/gate.yml", inside("up/gate.yml", true)),
             ("src", inside("", false)),
-            ("gate.yml", Lies::Inside(Inside { name: "gate.yml".into(), sure: false, linked: false })),
-            ("../../outside/gate.yml", Lies::Outside),
+            (
+                "gate.yml",
+                PathPlace::Inside(RepositoryPath { name: "gate.yml".into(), is_root_known: false, has_link: false }),
+            ),
+            ("../../outside/gate.yml", PathPlace::Outside),
         ] {
             assert_eq!(checkout.find(Path::new(path)), lies, "{path}");
         }
@@ -151,7 +154,7 @@ mod tests {
         assert_eq!(checkout.find(&folder.path().join("entry/src/gate.yml")), inside("gate.yml", false));
         let below = folder.path().join("below");
         symlink(workspace.join("src/ci"), &below).expect("a link");
-        assert_eq!(checkout.find(&below.join("gate.yml")), Lies::Unclear);
+        assert_eq!(checkout.find(&below.join("gate.yml")), PathPlace::Unclear);
         // Without a workspace it is the outermost repository around the working folder.
         let desk = Checkout::new("", workspace.join("src/sub"));
         assert_eq!(desk.find(Path::new("gate.yml")), inside("sub/gate.yml", false));

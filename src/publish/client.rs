@@ -15,11 +15,11 @@ use super::answer::{Answer, Read};
 use super::call::{Body, Call};
 use super::forge::ForgeKind;
 use super::limit;
-use super::transport::{bearer, job, octocrab, rest, through_octocrab, through_reqwest};
+use super::transport::{bearer_client, job_client, octocrab, through_octocrab, through_reqwest, token_client};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::asked;
 use crate::fetch::permission::Need;
-use crate::fetch::retry::{Again, spread};
+use crate::fetch::retry::{RetrySign, spread_wait};
 
 /// Sends requests to one forge.
 pub struct Client {
@@ -60,20 +60,20 @@ pub struct Failure {
 #[derive(Debug)]
 pub(super) enum Undone {
     /// An error of the gate itself, such as a bad template or setting.
-    Here(Error),
+    GateError(Error),
     /// A request that did not succeed.
-    There(Failure),
+    RequestFailed(Failure),
 }
 
 impl From<Error> for Undone {
     fn from(error: Error) -> Self {
-        Self::Here(error)
+        Self::GateError(error)
     }
 }
 
 impl From<Failure> for Undone {
     fn from(failure: Failure) -> Self {
-        Self::There(failure)
+        Self::RequestFailed(failure)
     }
 }
 
@@ -83,7 +83,7 @@ impl Client {
         let token = checked(&token)?;
         let transport = match kind {
             ForgeKind::Github | ForgeKind::Gitea => Transport::Octocrab(octocrab(base, &token)?),
-            _ => Transport::Rest(rest(kind, &token)?),
+            _ => Transport::Rest(token_client(kind, &token)?),
         };
         Ok(Self {
             base: base.trim_end_matches('/').to_owned(),
@@ -98,7 +98,7 @@ impl Client {
     /// A client that authenticates as a GitLab job by the job's `token`. Must be called inside a tokio runtime.
     pub(super) fn of_job(base: &str, token: &SecretString, seed: u64) -> Result<Self> {
         let token = checked(token)?;
-        Ok(Self { transport: Transport::Rest(job(&token)?), token, seed, ..Self::dry(base) })
+        Ok(Self { transport: Transport::Rest(job_client(&token)?), token, seed, ..Self::dry(base) })
     }
 
     /// A client that sends nothing; every query finds nothing.
@@ -119,7 +119,7 @@ impl Client {
     }
 
     /// Method, address and body of each request that a dry run would have sent; empty for a client that sends.
-    pub fn planned(&self) -> String {
+    pub fn planned_requests(&self) -> String {
         let Transport::Dry(calls) = &self.transport else { return String::new() };
         let calls = calls.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         calls.iter().map(|call| shown(&self.base, call)).collect()
@@ -166,7 +166,7 @@ impl Client {
                 };
             };
             self.wait(wait).await;
-            if matches!(again, Again::Unclear(_))
+            if matches!(again, RetrySign::Unclear(_))
                 && let Some(found) = look().await?
             {
                 return Ok(found);
@@ -186,13 +186,13 @@ impl Client {
         }
         read(answer).map_err(|lacks| {
             let lacks: String = lacks.chars().filter(|character| !character.is_control()).take(300).collect();
-            self.failed(call, &format!("answered {} {lacks}", answer.status))
+            self.failure_of_answer(call, &format!("answered {} {lacks}", answer.status))
         })
     }
 
     fn settled(&self, call: &Call, sent: Result<Answer, String>, tries: u32) -> Result<Answer, Failure> {
         let (status, said) = match sent {
-            Ok(answer) if answer.is_success() => match answer.too_long() {
+            Ok(answer) if answer.is_success() => match answer.too_long_message() {
                 None => return Ok(answer),
                 Some(said) => (None, format!("answered {} {said}", answer.status)),
             },
@@ -203,11 +203,11 @@ impl Client {
             Err(error) => (None, error),
         };
         let tried = if tries > 1 { format!(" (tried {tries} times)") } else { String::new() };
-        Err(Failure { status, ..self.failed(call, &format!("{}{tried}", said.trim_end())) })
+        Err(Failure { status, ..self.failure_of_answer(call, &format!("{}{tried}", said.trim_end())) })
     }
 
     /// The failure of a request whose answer is not as expected; `said` is the reason.
-    pub(super) fn failed(&self, call: &Call, said: &str) -> Failure {
+    pub(super) fn failure_of_answer(&self, call: &Call, said: &str) -> Failure {
         let path = call.path.split('?').next().unwrap_or_default();
         Failure {
             status: None,
@@ -219,8 +219,8 @@ impl Client {
     }
 
     /// The wait before the next try; `None` if there is no further try.
-    fn next(&self, again: Again, tries: u32) -> Option<Duration> {
-        limit::RETRY.next(tries, again, self.waited())
+    fn next(&self, again: RetrySign, tries: u32) -> Option<Duration> {
+        limit::RETRY.next_wait(tries, again, self.waited())
     }
 
     fn waited(&self) -> Duration {
@@ -234,14 +234,14 @@ impl Client {
 
     async fn wait(&self, wait: Duration) {
         self.add_waited(wait);
-        tokio::time::sleep(spread(wait, self.seed)).await;
+        tokio::time::sleep(spread_wait(wait, self.seed)).await;
     }
 
     /// Makes one try within the time limit of a request; the error names the broken part.
     async fn once(&self, call: &Call) -> Result<Answer, String> {
         let begun = Instant::now();
         let sent = tokio::time::timeout(self.time, self.through_transport(call)).await;
-        let sent = sent.unwrap_or_else(|_| Err(format!("no complete answer in {}", asked::spoken(self.time))));
+        let sent = sent.unwrap_or_else(|_| Err(format!("no complete answer in {}", asked::wait_in_words(self.time))));
         if sent.is_err() {
             // Time spent on a silent server counts like a wait that a server asks for.
             self.add_waited(begun.elapsed());
@@ -254,7 +254,7 @@ impl Client {
             Transport::Octocrab(octocrab) => match &call.body {
                 // octocrab sends its token to its own address only, so another client sends files.
                 Body::Bytes { base, .. } => {
-                    let client = bearer(&self.token).map_err(|error| error.to_string())?;
+                    let client = bearer_client(&self.token).map_err(|error| error.to_string())?;
                     through_reqwest(&client, base.as_ref().unwrap_or(&self.base), call).await
                 }
                 _ => through_octocrab(octocrab, call).await,
@@ -281,8 +281,8 @@ impl fmt::Debug for Client {
 }
 
 /// Whether another try may help after the result of this one; a broken connection may have delivered the request.
-fn again(sent: &Result<Answer, String>) -> Again {
-    sent.as_ref().map_or(Again::Unclear(None), Answer::again)
+fn again(sent: &Result<Answer, String>) -> RetrySign {
+    sent.as_ref().map_or(RetrySign::Unclear(None), Answer::retry_sign)
 }
 
 /// Checks that a token is a valid header value: anything else would cause a panic or add a header.
@@ -387,6 +387,6 @@ mod tests {
         client.once(&Call::get("ask", Permission::Metadata.read(), "/user")).await.expect_err("no answer");
         assert!(client.waited() >= Duration::from_millis(50));
         client.add_waited(Duration::MAX);
-        assert_eq!(client.next(Again::Unclear(None), 1), None);
+        assert_eq!(client.next(RetrySign::Unclear(None), 1), None);
     }
 }

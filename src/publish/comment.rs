@@ -10,9 +10,9 @@ use super::forge::Comment;
 use super::marker::{self, Marker};
 use crate::error::Result;
 use crate::policy::publish::CommentMode;
-use crate::report::escape::Target;
+use crate::report::escape::TextTarget;
 use crate::report::messages::Language;
-use crate::report::summary::{self, Picture};
+use crate::report::summary::{self, LinkedPicture};
 use crate::report::templates::Templates;
 use crate::report::writer::Writer;
 use crate::result::GateResult;
@@ -71,7 +71,7 @@ impl Ruling {
 
 /// A picture in a comment.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Shown {
+pub struct CommentPicture {
     /// `loss` or `divergence`.
     pub name: &'static str,
     /// The start of its content's SHA-256.
@@ -82,7 +82,7 @@ pub struct Shown {
 
 /// Parts of a comment.
 #[derive(Clone, Copy, Debug)]
-pub struct Text<'a> {
+pub struct CommentText<'a> {
     /// The result.
     pub result: &'a GateResult,
     /// The language.
@@ -92,7 +92,7 @@ pub struct Text<'a> {
     /// The marker.
     pub marker: &'a Marker,
     /// Pictures.
-    pub pictures: &'a [Shown],
+    pub pictures: &'a [CommentPicture],
     /// Whether a curve without a picture is drawn as a text diagram.
     pub diagram: bool,
     /// Remarks that stand above the report.
@@ -106,17 +106,17 @@ pub struct Text<'a> {
 }
 
 /// Writes the comment.
-pub fn compose(text: &Text<'_>) -> Result<String> {
+pub fn compose(text: &CommentText<'_>) -> Result<String> {
     let stamp = stamp(text);
-    whole(&notes(text.notes, text.language)?, &stamp, text)
+    compose_below_head(&notes(text.notes, text.language)?, &stamp, text)
 }
 
 /// The summary and the footer below `head`, cut to the length that the forge accepts, with the hidden lines for the next run.
-pub(super) fn whole(head: &str, stamp: &str, text: &Text<'_>) -> Result<String> {
+pub(super) fn compose_below_head(head: &str, stamp: &str, text: &CommentText<'_>) -> Result<String> {
     let foot = footer(text)? + &text.marker.tail(stamp);
-    let pictures: Vec<Picture> =
-        text.pictures.iter().map(|shown| Picture { name: shown.name, url: shown.url.clone() }).collect();
-    let options = summary::Options {
+    let pictures: Vec<LinkedPicture> =
+        text.pictures.iter().map(|shown| LinkedPicture { name: shown.name, url: shown.url.clone() }).collect();
+    let options = summary::SummaryOptions {
         language: text.language,
         limit: text.limit.saturating_sub(head.len() + foot.len() + 1),
         pictures: &pictures,
@@ -128,7 +128,7 @@ pub(super) fn whole(head: &str, stamp: &str, text: &Text<'_>) -> Result<String> 
 
 /// Remarks as quoted paragraphs, each with an empty line before it.
 pub fn notes(notes: &[Note], language: Language) -> Result<String> {
-    let writer = Writer::new(language, Target::Markdown);
+    let writer = Writer::new(language, TextTarget::Markdown);
     let mut text = String::new();
     for note in notes {
         let said = match note {
@@ -159,7 +159,7 @@ pub fn notes(notes: &[Note], language: Language) -> Result<String> {
 /// The one-line text of the check: `headline`, preceded by a remark on whether it blocks and, if the numbers were not measured
 /// here, by a remark on their source.
 pub(super) fn title(headline: String, notes: &[Note], report_only: bool, language: Language) -> Result<String> {
-    let writer = Writer::new(language, Target::Plain);
+    let writer = Writer::new(language, TextTarget::Plain);
     let origin = notes.iter().find_map(|note| match note {
         Note::NumbersOfFork => Some("publish_title_of_fork"),
         Note::NumbersOfOther => Some("publish_title_of_other"),
@@ -174,13 +174,13 @@ pub(super) fn title(headline: String, notes: &[Note], report_only: bool, languag
 }
 
 /// Commit and job, as far as they are known.
-pub(super) fn footer(text: &Text<'_>) -> Result<String> {
-    foot(text.commit, text.run_url, text.language)
+pub(super) fn footer(text: &CommentText<'_>) -> Result<String> {
+    footer_of_run(text.commit, text.run_url, text.language)
 }
 
 /// The footer of a run that may have no result.
-pub(super) fn foot(commit: &str, run_url: &str, language: Language) -> Result<String> {
-    let writer = Writer::new(language, Target::Markdown);
+pub(super) fn footer_of_run(commit: &str, run_url: &str, language: Language) -> Result<String> {
+    let writer = Writer::new(language, TextTarget::Markdown);
     let mut parts = Vec::new();
     if !commit.is_empty() {
         let commit = commit.get(..12).unwrap_or(commit);
@@ -204,7 +204,7 @@ fn artifacts_of(run_url: &str) -> Option<String> {
 }
 
 /// Hidden line that the next run reads: the verdict, a digest of the culprit, the pictures.
-fn stamp(text: &Text<'_>) -> String {
+fn stamp(text: &CommentText<'_>) -> String {
     let culprit =
         text.result.culprit.as_ref().map_or_else(|| "none".to_owned(), |culprit| digest(culprit.op.as_bytes()));
     let mut stamp = format!("verdict={} culprit={culprit}", text.result.verdict.as_str());
@@ -240,9 +240,9 @@ fn stamped<'a>(stamp: &'a str, start: &str) -> Option<&'a str> {
 }
 
 /// The comments with this marker and author, the oldest first.
-pub fn own(mut comments: Vec<Comment>, marker: &Marker, author: &str) -> Vec<Comment> {
+pub fn own_comments(mut comments: Vec<Comment>, marker: &Marker, author: &str) -> Vec<Comment> {
     comments.retain(|comment| comment.author == author);
-    let mut own = marker.own(comments, |comment| &comment.body);
+    let mut own = marker.marked_items(comments, |comment| &comment.body);
     own.sort_by_key(|comment| comment.id);
     own
 }
@@ -251,14 +251,14 @@ pub fn own(mut comments: Vec<Comment>, marker: &Marker, author: &str) -> Vec<Com
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
     /// The first step.
-    pub step: Step,
+    pub step: CommentStep,
     /// Superfluous comments, which are removed.
     pub remove: Vec<u64>,
 }
 
 /// Action on the comment that is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum CommentStep {
     /// Nothing to do: the comment has the text already, or no comment is wanted.
     Nothing,
     /// Create the comment: there is none yet.
@@ -292,12 +292,12 @@ impl Occasion {
 /// Plans the actions on the gate's own comments, given the text of this run.
 pub fn plan(own: &[Comment], body: &str, mode: CommentMode, occasion: Occasion) -> Plan {
     let step = match own.first() {
-        _ if mode == CommentMode::Never => Step::Nothing,
-        None if !occasion.creates(mode) => Step::Nothing,
-        None => Step::Create,
-        Some(first) if says(first, body) => Step::Nothing,
-        Some(first) if mode == CommentMode::OnChange && same_state(&first.body, body) => Step::Nothing,
-        Some(first) => Step::Update(first.id),
+        _ if mode == CommentMode::Never => CommentStep::Nothing,
+        None if !occasion.creates(mode) => CommentStep::Nothing,
+        None => CommentStep::Create,
+        Some(first) if has_text(first, body) => CommentStep::Nothing,
+        Some(first) if mode == CommentMode::OnChange && same_state(&first.body, body) => CommentStep::Nothing,
+        Some(first) => CommentStep::Update(first.id),
     };
     let remove =
         if mode == CommentMode::Never { vec![] } else { own.iter().skip(1).map(|comment| comment.id).collect() };
@@ -305,7 +305,7 @@ pub fn plan(own: &[Comment], body: &str, mode: CommentMode, occasion: Occasion) 
 }
 
 /// Whether a comment has exactly this text; forges change line breaks and remove those at the end.
-pub fn says(comment: &Comment, body: &str) -> bool {
+pub fn has_text(comment: &Comment, body: &str) -> bool {
     is_same_text(&comment.body, body)
 }
 
@@ -349,17 +349,17 @@ mod tests {
             comment(1, "mallory", old),
         ];
         let ids = |all: &[Comment]| -> Vec<u64> {
-            own(all.to_vec(), &marker, "bot").iter().map(|comment| comment.id).collect()
+            own_comments(all.to_vec(), &marker, "bot").iter().map(|comment| comment.id).collect()
         };
         assert_eq!(ids(&all), [3, 9]);
         assert_eq!(ids(&all[2..]), [2], "of an earlier release, where there is no other");
         let same = plan(
-            &own(all[2..].to_vec(), &marker, "bot"),
+            &own_comments(all[2..].to_vec(), &marker, "bot"),
             &body("default", "pass", "y"),
             CommentMode::OnChange,
             Occasion::Judged(Verdict::Pass),
         );
-        assert_eq!(same.step, Step::Update(2), "and brought up to date though it shows the same");
+        assert_eq!(same.step, CommentStep::Update(2), "and brought up to date though it shows the same");
     }
 
     #[test]
@@ -369,16 +369,16 @@ mod tests {
         let two = [one(&now), vec![comment(9, "bot", &other)]].concat();
         use CommentMode::{Always, Never, OnChange, OnFailure};
         for (own, body, mode, verdict, step, remove) in [
-            (vec![], &now, Always, Verdict::Fail, Step::Create, vec![]),
-            (one(&now), &now, Always, Verdict::Fail, Step::Nothing, vec![]),
-            (one(&other), &now, Always, Verdict::Fail, Step::Update(3), vec![]),
-            (two.clone(), &now, Always, Verdict::Fail, Step::Nothing, vec![9]),
-            (two, &now, Never, Verdict::Fail, Step::Nothing, vec![]),
-            (one(&other), &now, OnChange, Verdict::Fail, Step::Nothing, vec![]),
-            (one(&other), &passed, OnChange, Verdict::Pass, Step::Update(3), vec![]),
-            (vec![], &passed, OnFailure, Verdict::Pass, Step::Nothing, vec![]),
-            (vec![], &now, OnFailure, Verdict::Incomplete, Step::Create, vec![]),
-            (one(&now), &passed, OnFailure, Verdict::Pass, Step::Update(3), vec![]),
+            (vec![], &now, Always, Verdict::Fail, CommentStep::Create, vec![]),
+            (one(&now), &now, Always, Verdict::Fail, CommentStep::Nothing, vec![]),
+            (one(&other), &now, Always, Verdict::Fail, CommentStep::Update(3), vec![]),
+            (two.clone(), &now, Always, Verdict::Fail, CommentStep::Nothing, vec![9]),
+            (two, &now, Never, Verdict::Fail, CommentStep::Nothing, vec![]),
+            (one(&other), &now, OnChange, Verdict::Fail, CommentStep::Nothing, vec![]),
+            (one(&other), &passed, OnChange, Verdict::Pass, CommentStep::Update(3), vec![]),
+            (vec![], &passed, OnFailure, Verdict::Pass, CommentStep::Nothing, vec![]),
+            (vec![], &now, OnFailure, Verdict::Incomplete, CommentStep::Create, vec![]),
+            (one(&now), &passed, OnFailure, Verdict::Pass, CommentStep::Update(3), vec![]),
         ] {
             let planned = plan(&own, body, mode, Occasion::Judged(verdict));
             assert_eq!(planned, Plan { step, remove }, "{mode:?} {own:?}");
@@ -391,12 +391,18 @@ mod tests {
         let green = vec![comment(3, "bot", &green)];
         use CommentMode::{Always, Never, OnChange, OnFailure};
         for mode in [Always, OnChange, OnFailure] {
-            for (occasion, first) in [(Occasion::Refused, Step::Create), (Occasion::UpdateOnly, Step::Nothing)] {
-                assert_eq!(plan(&green, &unfinished, mode, occasion).step, Step::Update(3), "{mode:?} {occasion:?}");
+            for (occasion, first) in
+                [(Occasion::Refused, CommentStep::Create), (Occasion::UpdateOnly, CommentStep::Nothing)]
+            {
+                assert_eq!(
+                    plan(&green, &unfinished, mode, occasion).step,
+                    CommentStep::Update(3),
+                    "{mode:?} {occasion:?}"
+                );
                 assert_eq!(plan(&[], &unfinished, mode, occasion).step, first, "{mode:?} {occasion:?}");
             }
         }
-        assert_eq!(plan(&green, &unfinished, Never, Occasion::Refused).step, Step::Nothing);
+        assert_eq!(plan(&green, &unfinished, Never, Occasion::Refused).step, CommentStep::Nothing);
     }
 
     #[test]

@@ -10,15 +10,15 @@ use super::answer::Answer;
 use super::client::{Client, Failure, Undone};
 use super::comment::{self, Note};
 use super::dialect::Forge;
-use super::event::Target;
+use super::event::CommentTarget;
 use super::forge::Pull;
 use super::forges::forge_of;
-use super::job::{Job, Settings};
-use super::status::{Annotation, Conclusion, Report, State, conclusion};
-use super::tree::{Entry, Folder};
+use super::job::{Job, PublishSettings};
+use super::status::{Annotation, CommitReport, Conclusion, RunState, conclusion};
+use super::tree::{TreeEntry, TreeFolder};
 use crate::error::{Error, ErrorKind, Result};
 use crate::policy::publish::{CheckMode, CommentMode, ImageMode};
-use crate::report::escape::Target as Format;
+use crate::report::escape::TextTarget as Format;
 use crate::report::templates::Templates;
 use crate::report::writer::Writer;
 use crate::report::{issue, summary};
@@ -39,7 +39,7 @@ pub struct Story<'a> {
     /// Tip of the branch whose policy decided about a stranger's change; `None` for one of the repository's own.
     pub target: Option<&'a result::Target>,
     /// Settings of that policy.
-    pub settings: &'a Settings,
+    pub settings: &'a PublishSettings,
 }
 
 impl Story<'_> {
@@ -51,12 +51,12 @@ impl Story<'_> {
     /// Conclusion of a check that shows this story, and its verdict.
     fn weight(&self) -> (Option<Conclusion>, Verdict) {
         let verdict = self.result.verdict;
-        (conclusion(State::Judged(verdict), self.settings.warn, self.result.report_only), verdict)
+        (conclusion(RunState::Judged(verdict), self.settings.warn, self.result.report_only), verdict)
     }
 }
 
 /// The story that counts for the commit: the worst one, and of equally bad ones the first.
-pub fn worst<'a, 'b>(stories: &'b [Story<'a>]) -> Option<&'b Story<'a>> {
+pub fn worst_story<'a, 'b>(stories: &'b [Story<'a>]) -> Option<&'b Story<'a>> {
     stories.iter().rev().max_by_key(|story| story.weight())
 }
 
@@ -99,29 +99,29 @@ impl Desk {
     }
 
     /// Reports the progress of the run on the commit, without a report.
-    pub(super) async fn tell(&mut self, state: State, phrase: &str) {
+    pub(super) async fn report_progress(&mut self, state: RunState, phrase: &str) {
         let title = Writer::new(self.job.settings.language, Format::Plain).word(phrase).unwrap_or_default();
-        if let Err(failure) = self.know_commit().await {
+        if let Err(failure) = self.find_commit().await {
             self.warn(failure);
         }
-        let report = Report { summary: title.clone(), title, state, ..self.blank() };
+        let report = CommitReport { summary: title.clone(), title, state, ..self.blank_report() };
         self.report(&report).await;
     }
 
     /// Writes the check, which shows the worst story, and the comment of each pull request, which shows the story of its branch.
     pub(super) async fn finish(&mut self, stories: &[Story<'_>]) -> Result<()> {
-        if let Err(failure) = self.know_commit().await {
+        if let Err(failure) = self.find_commit().await {
             self.warn(failure);
         }
-        let Some(worst) = worst(stories) else { return Ok(()) };
+        let Some(worst) = worst_story(stories) else { return Ok(()) };
         self.check_all(stories, worst).await?;
         let settings = &self.job.settings;
         if settings.comment == CommentMode::Never && !settings.issue && self.forge.labels().is_none() {
             return Ok(());
         }
-        let Some((pulls, has_any)) = self.addressees().await else { return Ok(()) };
+        let Some((pulls, has_any)) = self.comment_pulls().await else { return Ok(()) };
         // A pull request whose head is another commit by now still counts as one.
-        let has_none = matches!(self.job.target, Target::None | Target::OfCommit) && !has_any;
+        let has_none = matches!(self.job.target, CommentTarget::None | CommentTarget::OfCommit) && !has_any;
         if self.job.settings.issue && has_none {
             let followed = self.issue(worst).await;
             return self.settle(followed);
@@ -153,26 +153,26 @@ impl Desk {
         for name in names.into_iter().filter(|name| *name != report.name) {
             // Each check run has a number of its own.
             let kept = self.check.take();
-            self.report(&Report { name, ..report.clone() }).await;
+            self.report(&CommitReport { name, ..report.clone() }).await;
             self.check = kept;
         }
         Ok(())
     }
 
-    fn full_report(&self, story: &Story<'_>) -> Result<Report> {
+    fn full_report(&self, story: &Story<'_>) -> Result<CommitReport> {
         let settings = story.settings;
         let notes = comment::notes(story.notes, settings.language)?;
-        let options = summary::Options {
+        let options = summary::SummaryOptions {
             language: settings.language,
             limit: summary::COMMENT_LIMIT.saturating_sub(notes.len() + 1),
             pictures: &[],
             diagram: settings.image != ImageMode::None,
             templates: story.templates,
         };
-        let issues = issue::Options { language: settings.language, source_root: story.source_root };
-        let issues = issue::all(story.result, &issues)?;
-        Ok(Report {
-            state: State::Judged(story.result.verdict),
+        let issues = issue::IssueOptions { language: settings.language, source_root: story.source_root };
+        let issues = issue::all_issues(story.result, &issues)?;
+        Ok(CommitReport {
+            state: RunState::Judged(story.result.verdict),
             title: comment::title(
                 summary::headline(story.result, settings.language)?,
                 story.notes,
@@ -187,15 +187,15 @@ impl Desk {
             annotations: issues.iter().filter_map(annotation).collect(),
             warn: settings.warn,
             report_only: story.result.report_only,
-            ..self.blank()
+            ..self.blank_report()
         })
     }
 
-    pub(super) fn blank(&self) -> Report {
-        Report {
+    pub(super) fn blank_report(&self) -> CommitReport {
+        CommitReport {
             name: self.job.settings.name(),
             commit: self.job.commit.clone(),
-            state: State::Running,
+            state: RunState::Running,
             warn: self.job.settings.warn,
             report_only: self.job.settings.report_only,
             title: String::new(),
@@ -208,7 +208,7 @@ impl Desk {
     }
 
     /// Finds the commit if only the pull request is known.
-    pub(super) async fn know_commit(&mut self) -> Result<(), Failure> {
+    pub(super) async fn find_commit(&mut self) -> Result<(), Failure> {
         if self.job.commit.is_empty()
             && let Some(pull) = self.pulls().await?.first()
         {
@@ -221,7 +221,7 @@ impl Desk {
     /// commit.
     pub(super) async fn pulls(&self) -> Result<Vec<Pull>, Failure> {
         let mut pulls = self.listed_pulls().await?;
-        if !matches!(self.job.target, Target::Pull(_)) {
+        if !matches!(self.job.target, CommentTarget::Pull(_)) {
             pulls.retain(|pull| pull.head == self.job.commit);
         }
         Ok(pulls)
@@ -232,7 +232,7 @@ impl Desk {
     }
 
     /// The open pull requests whose head is `commit`, from and to any branch.
-    pub(super) async fn requests(&self, commit: &str) -> Result<Vec<Pull>, Failure> {
+    pub(super) async fn pulls_of_head(&self, commit: &str) -> Result<Vec<Pull>, Failure> {
         let read = |answer: &Answer| self.forge.read_pulls(answer);
         self.pages(|page| self.forge.open_pulls(page), read, |pull| pull.open && pull.head == commit).await
     }
@@ -240,13 +240,13 @@ impl Desk {
     async fn listed_pulls(&self) -> Result<Vec<Pull>, Failure> {
         let commit = self.job.commit.as_str();
         let question = match &self.job.target {
-            Target::None => None,
-            Target::Pull(number) if self.client.is_dry() => {
+            CommentTarget::None => None,
+            CommentTarget::Pull(number) if self.client.is_dry() => {
                 return Ok(vec![Pull { number: *number, head: commit.to_owned(), open: true, ..Pull::default() }]);
             }
-            Target::Pull(number) => return Ok(vec![self.pull(*number).await?]),
-            Target::OfCommit => self.forge.pulls_of_commit(commit),
-            Target::OfBranch { owner, branch } => self.forge.pulls_of_branch(owner, branch),
+            CommentTarget::Pull(number) => return Ok(vec![self.pull(*number).await?]),
+            CommentTarget::OfCommit => self.forge.pulls_of_commit(commit),
+            CommentTarget::OfBranch { owner, branch } => self.forge.pulls_of_branch(owner, branch),
         };
         let Some(question) = question else { return Ok(Vec::new()) };
         let mut pulls = self.client.ask(&question, |answer| self.forge.read_pulls(answer)).await?;
@@ -256,7 +256,7 @@ impl Desk {
 
     /// The pull requests whose comment this run writes, and whether there is any pull request for this run. `None` with a warning if
     /// that could not be determined.
-    pub(super) async fn addressees(&mut self) -> Option<(Vec<Pull>, bool)> {
+    pub(super) async fn comment_pulls(&mut self) -> Option<(Vec<Pull>, bool)> {
         let mut pulls = match self.listed_pulls().await {
             Ok(pulls) => pulls,
             Err(failure) => {
@@ -266,8 +266,8 @@ impl Desk {
         };
         match &self.job.target {
             // The commit may also be in other pull requests, below their heads.
-            Target::OfCommit => pulls.retain(|pull| pull.head == self.job.commit),
-            Target::OfBranch { branch, .. } if pulls.is_empty() && !self.client.is_dry() => {
+            CommentTarget::OfCommit => pulls.retain(|pull| pull.head == self.job.commit),
+            CommentTarget::OfBranch { branch, .. } if pulls.is_empty() && !self.client.is_dry() => {
                 let branch: String = branch.chars().filter(|character| !character.is_control()).take(100).collect();
                 let message = format!("the branch {branch} has no open pull request");
                 let error = Error::new(ErrorKind::NotFound, "no comment is written", message);
@@ -288,11 +288,11 @@ impl Desk {
     }
 
     /// Finds an entry by walking from the root, folder by folder; the walk ends at a link or a submodule.
-    pub(super) async fn entry(&self, commit: &str, path: &str) -> Result<Option<Entry>, Failure> {
+    pub(super) async fn entry(&self, commit: &str, path: &str) -> Result<Option<TreeEntry>, Failure> {
         let (mut id, mut parent) = (commit.to_owned(), String::new());
         let mut parts = path.split('/').filter(|part| !part.is_empty()).peekable();
         while let Some(part) = parts.next() {
-            let folder = Folder { commit, path: &parent, id: &id };
+            let folder = TreeFolder { commit, path: &parent, id: &id };
             let Some(found) = self.entries(&folder).await?.into_iter().find(|entry| entry.name == part) else {
                 return Ok(None);
             };
@@ -303,10 +303,10 @@ impl Desk {
             id = found.id;
         }
         // The root itself, which differs whenever the commits differ.
-        Ok(Some(Entry { name: String::new(), id, is_folder: true }))
+        Ok(Some(TreeEntry { name: String::new(), id, is_folder: true }))
     }
 
-    async fn entries(&self, folder: &Folder<'_>) -> Result<Vec<Entry>, Failure> {
+    async fn entries(&self, folder: &TreeFolder<'_>) -> Result<Vec<TreeEntry>, Failure> {
         /// Enough for a hundred thousand entries of one folder.
         const MOST_PAGES: u32 = 1_000;
         let mut all = Vec::new();
@@ -332,7 +332,7 @@ impl Desk {
             return Ok(None);
         }
         // A folder, or a file too large for the answer, is not the same as no file.
-        let unread = || self.client.failed(&call, "answered without the file's text");
+        let unread = || self.client.failure_of_answer(&call, "answered without the file's text");
         self.forge.read_file(&answer.body).map(Some).ok_or_else(unread)
     }
 
@@ -356,8 +356,8 @@ impl Desk {
     /// Turns a failed request into a warning; other errors are returned.
     fn settle(&mut self, done: Result<(), Undone>) -> Result<()> {
         match done {
-            Err(Undone::Here(error)) => return Err(error),
-            Err(Undone::There(failure)) => self.warn(failure),
+            Err(Undone::GateError(error)) => return Err(error),
+            Err(Undone::RequestFailed(failure)) => self.warn(failure),
             Ok(()) => {}
         }
         Ok(())
@@ -372,7 +372,7 @@ impl Desk {
 }
 
 /// The annotation of a finding on a line of the repository; `None` for other findings, which are in the report.
-fn annotation(issue: &issue::Issue<'_>) -> Option<Annotation> {
+fn annotation(issue: &issue::FindingIssue<'_>) -> Option<Annotation> {
     /// Largest number of characters of a message; GitHub accepts 64 KB, which nobody reads.
     const MOST: usize = 2_000;
     let line = issue.line.as_ref().filter(|_| issue.waived.is_none())?;

@@ -10,9 +10,9 @@ use super::forge::{Comment, Pull};
 use super::labels::Labels;
 use super::objects::Objects;
 use super::proposer::Proposer;
-use super::status::Report;
+use super::status::CommitReport;
 use super::tracker::Tracker;
-use super::tree::{Entry, Folder};
+use super::tree::{TreeEntry, TreeFolder};
 use crate::error::{Error, ErrorKind};
 use crate::fetch::permission::{Need, Permission};
 
@@ -25,12 +25,12 @@ pub trait Forge: std::fmt::Debug + Send + Sync {
     fn comment_limit(&self) -> usize;
 
     /// Asks who the token belongs to.
-    fn me(&self) -> Call {
+    fn token_user(&self) -> Call {
         Call::get("ask for the owner of the token", Permission::Metadata.read(), "/user")
     }
 
     /// Reads the token's user, as [`Comment::author`] names it.
-    fn read_me(&self, answer: &Answer) -> Read<String>;
+    fn read_token_user(&self, answer: &Answer) -> Read<String>;
 
     /// The author of comments by a token that may not ask for its own user.
     fn unnamed_author(&self) -> Option<&'static str> {
@@ -84,13 +84,13 @@ pub trait Forge: std::fmt::Debug + Send + Sync {
     fn delete_comment(&self, number: u64, id: u64) -> Call;
 
     /// Sets the status of a commit, in one line; `None` if the forge has no statuses.
-    fn status(&self, report: &Report) -> Option<Call>;
+    fn status(&self, report: &CommitReport) -> Option<Call>;
 
     /// Checks that the answer to [`Forge::status`] shows the status that was sent.
-    fn check_status(&self, answer: &Answer, report: &Report) -> Read<()>;
+    fn check_status(&self, answer: &Answer, report: &CommitReport) -> Read<()>;
 
     /// Whether a refusal of [`Forge::status`] means that the status is set already.
-    fn is_same_status(&self, _failure: &Failure, _report: &Report) -> bool {
+    fn is_same_status(&self, _failure: &Failure, _report: &CommitReport) -> bool {
         false
     }
 
@@ -108,10 +108,10 @@ pub trait Forge: std::fmt::Debug + Send + Sync {
     }
 
     /// Asks for a page of a folder's entries, from page 1 on.
-    fn entries(&self, folder: &Folder<'_>, page: u32) -> Call;
+    fn entries(&self, folder: &TreeFolder<'_>, page: u32) -> Call;
 
     /// Reads the entries of a folder, and whether another page may follow.
-    fn read_entries(&self, answer: &Answer) -> Read<(Vec<Entry>, bool)>;
+    fn read_entries(&self, answer: &Answer) -> Read<(Vec<TreeEntry>, bool)>;
 
     /// Asks for a file at a commit.
     fn file(&self, path: &str, commit: &str) -> Call;
@@ -207,8 +207,8 @@ impl Undone {
     /// The reason as an error.
     pub(super) fn into_error(self, forge: &dyn Forge) -> Error {
         match self {
-            Self::Here(error) => error,
-            Self::There(failure) => failure.into_error(forge),
+            Self::GateError(error) => error,
+            Self::RequestFailed(failure) => failure.into_error(forge),
         }
     }
 }

@@ -11,7 +11,7 @@ use serde_json::json;
 
 use super::answer::github as shown;
 use super::answer::proposals::Rights;
-use super::answer::{Answer, Read, each, same};
+use super::answer::{Answer, Read, check_same, convert_each};
 use super::call::{Call, segment, segments};
 use super::check_runs::CheckRuns;
 use super::dialect::{Forge, Gallery, Releases};
@@ -20,9 +20,9 @@ use super::labels::Labels;
 use super::objects::Objects;
 use super::proposal::Proposal;
 use super::proposer::{Proposer, Push};
-use super::status::{Conclusion, Report, State};
+use super::status::{CommitReport, Conclusion, RunState};
 use super::tracker::{StateChange, Tracker};
-use super::tree::{Entry, Folder};
+use super::tree::{TreeEntry, TreeFolder};
 use crate::documentation;
 use crate::fetch::permission::Permission::{Contents, Issues, Metadata, PullRequests, Statuses};
 use crate::fetch::permission::{Access, Need};
@@ -126,7 +126,7 @@ impl Forge for GitHub {
         self.quirks.comment_limit
     }
 
-    fn read_me(&self, answer: &Answer) -> Read<String> {
+    fn read_token_user(&self, answer: &Answer) -> Read<String> {
         answer.read::<shown::Login>("a login").map(|user| user.login)
     }
 
@@ -144,7 +144,7 @@ impl Forge for GitHub {
     }
 
     fn read_pulls(&self, answer: &Answer) -> Read<Vec<Pull>> {
-        answer.read::<Vec<shown::Pull>>("a list of pull requests").map(each)
+        answer.read::<Vec<shown::Pull>>("a list of pull requests").map(convert_each)
     }
 
     fn pulls_of_commit(&self, commit: &str) -> Option<Call> {
@@ -173,7 +173,7 @@ impl Forge for GitHub {
     }
 
     fn read_comments(&self, answer: &Answer) -> Read<Vec<Comment>> {
-        answer.read::<Vec<shown::Comment>>("a list of comments").map(each)
+        answer.read::<Vec<shown::Comment>>("a list of comments").map(convert_each)
     }
 
     fn read_comment(&self, answer: &Answer) -> Read<Comment> {
@@ -196,7 +196,7 @@ impl Forge for GitHub {
         Call::delete("remove a second comment", PullRequests.write(), self.comment(id))
     }
 
-    fn status(&self, report: &Report) -> Option<Call> {
+    fn status(&self, report: &CommitReport) -> Option<Call> {
         let status = Status {
             state: state_word(report),
             context: &report.name,
@@ -208,10 +208,10 @@ impl Forge for GitHub {
         self.quirks.has_statuses.then_some(call)
     }
 
-    fn check_status(&self, answer: &Answer, report: &Report) -> Read<()> {
+    fn check_status(&self, answer: &Answer, report: &CommitReport) -> Read<()> {
         let shown: shown::Status = answer.read("a status")?;
-        same("state", state_word(report), &shown.state)?;
-        same("name", &report.name, &shown.context)
+        check_same("state", state_word(report), &shown.state)?;
+        check_same("name", &report.name, &shown.context)
     }
 
     fn branch(&self, name: &str) -> Call {
@@ -219,13 +219,13 @@ impl Forge for GitHub {
         Call::get("read the target branch", Contents.read(), path)
     }
 
-    fn entries(&self, folder: &Folder<'_>, _page: u32) -> Call {
+    fn entries(&self, folder: &TreeFolder<'_>, _page: u32) -> Call {
         // GitHub identifies a folder by the digest of its content.
         let path = format!("{}/git/trees/{}", self.root, segment(folder.id));
         Call::page("list a folder of the repository", Contents.read(), path)
     }
 
-    fn read_entries(&self, answer: &Answer) -> Read<(Vec<Entry>, bool)> {
+    fn read_entries(&self, answer: &Answer) -> Read<(Vec<TreeEntry>, bool)> {
         answer.read::<shown::Tree>("a folder's entries")?.into_entries()
     }
 
@@ -341,12 +341,12 @@ impl Tracker for GitHub {
         Call::post("label the issue", Issues.write(), path, json!({ "labels": [LABEL] }))
     }
 
-    fn remarks(&self, number: u64, page: u32) -> Call {
+    fn issue_comments(&self, number: u64, page: u32) -> Call {
         let path = format!("{}/comments?per_page=100&page={page}", self.issue(number));
         Call::page("read the issue's comments", Issues.read(), path)
     }
 
-    fn remark(&self, number: u64, body: &str) -> Call {
+    fn comment_on_issue(&self, number: u64, body: &str) -> Call {
         let path = format!("{}/comments", self.issue(number));
         Call::post("comment on the issue", Issues.write(), path, json!({ "body": body }))
     }
@@ -373,10 +373,10 @@ struct Status<'a> {
 }
 
 /// The state, as GitHub spells it.
-fn state_word(report: &Report) -> &'static str {
+fn state_word(report: &CommitReport) -> &'static str {
     match (report.state, report.conclusion()) {
         (_, None) => "pending",
-        (State::Unfinished, _) => "error",
+        (RunState::Unfinished, _) => "error",
         (_, Some(Conclusion::Success | Conclusion::Neutral)) => "success",
         (_, Some(Conclusion::Failure)) => "failure",
     }

@@ -6,16 +6,16 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::answer::gitlab as shown;
-use super::answer::{Answer, Read, each, same, same_commit};
+use super::answer::{Answer, Read, check_same, check_same_commit, convert_each};
 use super::call::{Call, segment};
 use super::client::Failure;
 use super::dialect::{Forge, Gallery, Releases};
 use super::forge::{Comment, Issue, LABEL, Pull};
 use super::proposal::{Proposal, ProposedFile};
 use super::proposer::{Proposer, Push};
-use super::status::{Conclusion, Report};
+use super::status::{CommitReport, Conclusion};
 use super::tracker::{StateChange, Tracker};
-use super::tree::{Entry, Folder};
+use super::tree::{TreeEntry, TreeFolder};
 use crate::fetch::permission::Permission::{Contents, Issues, Metadata, PullRequests, Statuses};
 use crate::fetch::permission::{Access, Need};
 
@@ -63,7 +63,7 @@ impl Forge for GitLab {
         COMMENT_LIMIT
     }
 
-    fn read_me(&self, answer: &Answer) -> Read<String> {
+    fn read_token_user(&self, answer: &Answer) -> Read<String> {
         answer.read::<shown::User>("a user").map(|user| user.id.to_string())
     }
 
@@ -76,7 +76,7 @@ impl Forge for GitLab {
     }
 
     fn read_pulls(&self, answer: &Answer) -> Read<Vec<Pull>> {
-        answer.read::<Vec<shown::MergeRequest>>("a list of merge requests").map(each)
+        answer.read::<Vec<shown::MergeRequest>>("a list of merge requests").map(convert_each)
     }
 
     fn pulls_of_commit(&self, commit: &str) -> Option<Call> {
@@ -121,7 +121,7 @@ impl Forge for GitLab {
         Call::delete("remove a second comment", PullRequests.write(), format!("{}/{id}", self.notes(number)))
     }
 
-    fn status(&self, report: &Report) -> Option<Call> {
+    fn status(&self, report: &CommitReport) -> Option<Call> {
         let status = Status {
             state: state_word(report),
             name: &report.name,
@@ -133,14 +133,14 @@ impl Forge for GitLab {
         Some(Call::post("set the commit's status", Statuses.write(), path, status))
     }
 
-    fn check_status(&self, answer: &Answer, report: &Report) -> Read<()> {
+    fn check_status(&self, answer: &Answer, report: &CommitReport) -> Read<()> {
         let status: shown::Status = answer.read("a status")?;
-        same("state", state_word(report), &status.status)?;
-        same("name", &report.name, &status.name)?;
-        same_commit(&report.commit, &status.sha)
+        check_same("state", state_word(report), &status.status)?;
+        check_same("name", &report.name, &status.name)?;
+        check_same_commit(&report.commit, &status.sha)
     }
 
-    fn is_same_status(&self, failure: &Failure, report: &Report) -> bool {
+    fn is_same_status(&self, failure: &Failure, report: &CommitReport) -> bool {
         // `Cannot transition status via :run from :running` means that the state is set already; a refusal that names another state is
         // a real one.
         let from = format!(" from :{} ", state_word(report));
@@ -153,14 +153,14 @@ impl Forge for GitLab {
         Call::get("read the target branch", Contents.read(), path)
     }
 
-    fn entries(&self, folder: &Folder<'_>, page: u32) -> Call {
+    fn entries(&self, folder: &TreeFolder<'_>, page: u32) -> Call {
         let (commit, path) = (segment(folder.commit), segment(folder.path));
         let query = format!("ref={commit}&path={path}&per_page={MOST_ENTRIES}&page={page}");
         Call::page("list a folder of the repository", Contents.read(), format!("{}/repository/tree?{query}", self.root))
     }
 
-    fn read_entries(&self, answer: &Answer) -> Read<(Vec<Entry>, bool)> {
-        let entries: Vec<Entry> = each(answer.read::<Vec<shown::Entry>>("a folder's entries")?);
+    fn read_entries(&self, answer: &Answer) -> Read<(Vec<TreeEntry>, bool)> {
+        let entries: Vec<TreeEntry> = convert_each(answer.read::<Vec<shown::Entry>>("a folder's entries")?);
         let more = entries.len() == MOST_ENTRIES;
         Ok((entries, more))
     }
@@ -249,7 +249,7 @@ impl Tracker for GitLab {
     }
 
     fn read_issues(&self, answer: &Answer) -> Read<Vec<Issue>> {
-        answer.read::<Vec<shown::Issue>>("a list of issues").map(each)
+        answer.read::<Vec<shown::Issue>>("a list of issues").map(convert_each)
     }
 
     fn read_issue(&self, answer: &Answer) -> Read<Issue> {
@@ -275,12 +275,12 @@ impl Tracker for GitLab {
         Call::put("label the issue", Issues.write(), self.issue(number), body)
     }
 
-    fn remarks(&self, number: u64, page: u32) -> Call {
+    fn issue_comments(&self, number: u64, page: u32) -> Call {
         let path = format!("{}/notes?{COMMENTS}&page={page}", self.issue(number));
         Call::page("read the issue's comments", Issues.read(), path)
     }
 
-    fn remark(&self, number: u64, body: &str) -> Call {
+    fn comment_on_issue(&self, number: u64, body: &str) -> Call {
         let path = format!("{}/notes", self.issue(number));
         Call::post("comment on the issue", Issues.write(), path, json!({ "body": body }))
     }
@@ -323,7 +323,7 @@ struct Status<'a> {
 }
 
 /// A status's state, as GitLab spells it.
-fn state_word(report: &Report) -> &'static str {
+fn state_word(report: &CommitReport) -> &'static str {
     match report.conclusion() {
         None => "running",
         Some(Conclusion::Success | Conclusion::Neutral) => "success",

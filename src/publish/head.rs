@@ -8,7 +8,7 @@ use std::path::{Component, Path, PathBuf};
 const MOST_BYTES: u64 = 16 << 20;
 
 /// The commit checked out into `root`; `None` if it cannot be found, as in a repository with the reftable format.
-pub fn commit(root: &Path) -> Option<String> {
+pub fn checked_out_commit(root: &Path) -> Option<String> {
     let folder = folder(root)?;
     let head = text(&folder.join("HEAD"))?;
     if let Some(commit) = as_commit(&head) {
@@ -68,7 +68,7 @@ mod tests {
             std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
             std::fs::write(path, text).expect("written");
         }
-        commit(root.path())
+        checked_out_commit(root.path())
     }
 
     #[test]
@@ -121,10 +121,10 @@ mod tests {
         }
         git(&["commit", "-q", "--allow-empty", "-m", "one"]).expect("a commit");
         let head = || git(&["rev-parse", "HEAD"]);
-        assert_eq!(commit(root.path()), head());
+        assert_eq!(checked_out_commit(root.path()), head());
         git(&["pack-refs", "--all"]).expect("packed");
-        assert_eq!(commit(root.path()), head());
+        assert_eq!(checked_out_commit(root.path()), head());
         git(&["checkout", "-q", "--detach"]).expect("detached");
-        assert_eq!(commit(root.path()), head());
+        assert_eq!(checked_out_commit(root.path()), head());
     }
 }

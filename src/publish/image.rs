@@ -7,14 +7,14 @@ use super::answer::github::{Reference, Repository, Tree};
 use super::answer::gitlab::Upload;
 use super::answer::{Answer, Read};
 use super::client::Failure;
-use super::comment::{Shown, digest, known_picture};
+use super::comment::{CommentPicture, digest, known_picture};
 use super::desk::{Desk, Story};
 use super::dialect::Gallery;
-use super::objects::{Objects, object};
+use super::objects::{Objects, read_object};
 use crate::error::Result;
 use crate::policy::publish::ImageMode;
 use crate::report::messages::Language;
-use crate::report::pictures::{self, Drawn};
+use crate::report::pictures::{self, DrawnPicture};
 
 /// The branch of pictures.
 const BRANCH: &str = "precision-gate-pictures";
@@ -30,7 +30,7 @@ struct Png {
 
 impl Desk {
     /// Stores the pictures of a comment. A failure is a warning, and the comment has no pictures then.
-    pub(super) async fn pictures(&mut self, story: &Story<'_>, known: &str) -> Result<Vec<Shown>> {
+    pub(super) async fn pictures(&mut self, story: &Story<'_>, known: &str) -> Result<Vec<CommentPicture>> {
         let mode = self.job.settings.image;
         let is_wanted = |gallery: &Gallery<'_>| match gallery {
             Gallery::Uploads(_) => matches!(mode, ImageMode::Auto | ImageMode::Branch),
@@ -49,7 +49,7 @@ impl Desk {
     }
 
     /// Uploads the pictures that the comment does not show already, since an upload can never be removed.
-    async fn upload(&self, root: &str, pngs: Vec<Png>, known: &str) -> Result<Vec<Shown>, Failure> {
+    async fn upload(&self, root: &str, pngs: Vec<Png>, known: &str) -> Result<Vec<CommentPicture>, Failure> {
         let mut shown = Vec::new();
         for png in pngs {
             let url = match known_picture(known, png.name, &png.digest) {
@@ -59,12 +59,12 @@ impl Desk {
                     self.client.ask(&call, |answer| answer.read::<Upload>("the picture's address")).await?.url
                 }
             };
-            shown.push(Shown { name: png.name, digest: png.digest, url });
+            shown.push(CommentPicture { name: png.name, digest: png.digest, url });
         }
         Ok(shown)
     }
 
-    async fn put_on_branch(&self, objects: Objects<'_>, pngs: Vec<Png>) -> Result<Vec<Shown>, Failure> {
+    async fn put_on_branch(&self, objects: Objects<'_>, pngs: Vec<Png>) -> Result<Vec<CommentPicture>, Failure> {
         let read = |answer: &Answer| answer.read::<Repository>("a repository");
         let repository = self.client.ask(&self.forge.repository(), read).await?;
         let (head, mut files) = self.on_branch(objects).await?;
@@ -76,7 +76,7 @@ impl Desk {
                 paths.push((png, path.clone()));
                 continue;
             }
-            let blob = self.client.ask(&objects.create_blob(&png.bytes), object).await?;
+            let blob = self.client.ask(&objects.create_blob(&png.bytes), read_object).await?;
             let path = format!("{:0>24}-{}-{end}", self.job.run, self.job.settings.key);
             files.push((path.clone(), blob.sha));
             paths.push((png, path));
@@ -86,7 +86,7 @@ impl Desk {
             Some(head) if !added => head,
             head => self.commit(objects, files, head.is_some()).await?,
         };
-        let shown = |(png, path): (Png, String)| Shown {
+        let shown = |(png, path): (Png, String)| CommentPicture {
             name: png.name,
             digest: png.digest,
             url: address(&repository, &commit, &path),
@@ -119,8 +119,8 @@ impl Desk {
         // A name starts with the number of its run, padded: the oldest come first.
         files.sort();
         let newest = files.split_off(files.len().saturating_sub(MOST_KEPT));
-        let tree = self.client.ask(&objects.create_tree(&newest), object).await?.sha;
-        let commit = self.client.ask(&objects.create_commit(&tree), object).await?.sha;
+        let tree = self.client.ask(&objects.create_tree(&newest), read_object).await?.sha;
+        let commit = self.client.ask(&objects.create_commit(&tree), read_object).await?.sha;
         let moved = |answer: &Answer| {
             let shown = branch(answer)?.object.sha;
             if shown == commit { Ok(()) } else { Err("with a commit other than the one sent".to_owned()) }
@@ -142,8 +142,8 @@ fn branch(answer: &Answer) -> Read<Reference> {
 }
 
 fn render(story: &Story<'_>, language: Language) -> Result<Vec<Png>> {
-    let png = |drawn: Drawn| Png { name: drawn.name(), digest: digest(&drawn.png), bytes: drawn.png };
-    Ok(pictures::of_run(story.result, language)?.into_iter().map(png).collect())
+    let png = |drawn: DrawnPicture| Png { name: drawn.name(), digest: digest(&drawn.png), bytes: drawn.png };
+    Ok(pictures::draw_run_pictures(story.result, language)?.into_iter().map(png).collect())
 }
 
 /// Address at which readers of the comment can see a picture: the raw file for a public repository of GitHub.com, otherwise a page

@@ -14,7 +14,7 @@ use crate::result::GateResult;
 
 /// State of a suite.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum SuiteState {
     /// Its verdict does not block.
     Green,
     /// The suite blocks, but in fewer consecutive runs than the history needs for an alert.
@@ -23,9 +23,9 @@ pub enum Standing {
     Red,
 }
 
-impl Standing {
+impl SuiteState {
     /// The state of the suite of `result`.
-    pub fn of(result: &GateResult) -> Self {
+    pub fn from_result(result: &GateResult) -> Self {
         let is_alert = result.history.as_ref().is_none_or(|history| history.alert);
         match result.verdict.blocks() {
             false => Self::Green,
@@ -36,9 +36,9 @@ impl Standing {
 }
 
 /// The issues with this marker and author, the oldest first.
-pub fn own(mut issues: Vec<Issue>, marker: &Marker, author: &str) -> Vec<Issue> {
+pub fn own_issues(mut issues: Vec<Issue>, marker: &Marker, author: &str) -> Vec<Issue> {
     issues.retain(|issue| issue.author == author);
-    let mut own = marker.own(issues, |issue| &issue.body);
+    let mut own = marker.marked_items(issues, |issue| &issue.body);
     own.sort_by_key(|issue| issue.number);
     own
 }
@@ -56,10 +56,10 @@ pub struct Stamp {
 
 impl Stamp {
     /// The facts of `result`; the red day is kept from `before` if the suite was red already.
-    pub fn of(result: &GateResult, before: Option<&Self>) -> Self {
+    pub fn from_result(result: &GateResult, before: Option<&Self>) -> Self {
         let culprit = result.culprit.as_ref().map_or_else(|| "none".to_owned(), |it| digest(it.op.as_bytes()));
         let known = before.map(|before| before.since.as_str()).filter(|since| !since.is_empty());
-        let is_green = Standing::of(result) == Standing::Green;
+        let is_green = SuiteState::from_result(result) == SuiteState::Green;
         let since = if is_green { "" } else { known.unwrap_or(&result.today) }.to_owned();
         Self { verdict: result.verdict.as_str().to_owned(), culprit, since }
     }
@@ -83,18 +83,18 @@ impl Stamp {
 
 /// Action on the suite's issue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum IssueStep {
     /// Nothing to do: the suite is green, and there is no open issue.
     Nothing,
     /// Open an issue: the suite is red for the first time.
     Open,
     /// Update the issue, with a comment if something changed.
-    Update(u64, Option<Change>),
+    Update(u64, Option<IssueChange>),
 }
 
 /// Change that a comment reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Change {
+pub enum IssueChange {
     /// Another verdict or culprit.
     Other,
     /// Red again.
@@ -103,7 +103,7 @@ pub enum Change {
     Green,
 }
 
-impl Change {
+impl IssueChange {
     /// State that the issue changes to; `None` where it stays as it is.
     pub fn state_change(self) -> Option<StateChange> {
         match self {
@@ -123,16 +123,16 @@ impl Change {
 }
 
 /// The action that makes the suite's issue show `now`; `own` is the existing issue.
-pub fn next_step(own: Option<&Issue>, now: &Stamp, standing: Standing) -> Step {
-    let is_red = standing == Standing::Red;
-    let Some(issue) = own else { return if is_red { Step::Open } else { Step::Nothing } };
+pub fn next_step(own: Option<&Issue>, now: &Stamp, standing: SuiteState) -> IssueStep {
+    let is_red = standing == SuiteState::Red;
+    let Some(issue) = own else { return if is_red { IssueStep::Open } else { IssueStep::Nothing } };
     let shown = Stamp::read(&issue.body);
     let same = shown.is_some_and(|shown| (shown.verdict, shown.culprit) == (now.verdict.clone(), now.culprit.clone()));
     match (issue.open, standing) {
-        (false, Standing::Red) => Step::Update(issue.number, Some(Change::Again)),
-        (false, _) => Step::Nothing,
-        (true, Standing::Green) => Step::Update(issue.number, Some(Change::Green)),
-        (true, _) => Step::Update(issue.number, (!same).then_some(Change::Other)),
+        (false, SuiteState::Red) => IssueStep::Update(issue.number, Some(IssueChange::Again)),
+        (false, _) => IssueStep::Nothing,
+        (true, SuiteState::Green) => IssueStep::Update(issue.number, Some(IssueChange::Green)),
+        (true, _) => IssueStep::Update(issue.number, (!same).then_some(IssueChange::Other)),
     }
 }
 
@@ -154,17 +154,17 @@ mod tests {
     fn an_issue_follows_its_suite() {
         let (red, other, green) = (stamp("fail", "2026-11-01"), stamp("incomplete", "2026-11-01"), stamp("pass", ""));
         let at = |open| issue(4, "bot", open, &red);
-        use Standing::{Green, Held, Red};
+        use SuiteState::{Green, Held, Red};
         for (own, now, standing, step) in [
-            (None, &green, Green, Step::Nothing),
-            (None, &red, Held, Step::Nothing),
-            (None, &red, Red, Step::Open),
-            (Some(at(true)), &red, Red, Step::Update(4, None)),
-            (Some(at(true)), &other, Held, Step::Update(4, Some(Change::Other))),
-            (Some(at(true)), &green, Green, Step::Update(4, Some(Change::Green))),
-            (Some(at(false)), &green, Green, Step::Nothing),
-            (Some(at(false)), &red, Held, Step::Nothing),
-            (Some(at(false)), &red, Red, Step::Update(4, Some(Change::Again))),
+            (None, &green, Green, IssueStep::Nothing),
+            (None, &red, Held, IssueStep::Nothing),
+            (None, &red, Red, IssueStep::Open),
+            (Some(at(true)), &red, Red, IssueStep::Update(4, None)),
+            (Some(at(true)), &other, Held, IssueStep::Update(4, Some(IssueChange::Other))),
+            (Some(at(true)), &green, Green, IssueStep::Update(4, Some(IssueChange::Green))),
+            (Some(at(false)), &green, Green, IssueStep::Nothing),
+            (Some(at(false)), &red, Held, IssueStep::Nothing),
+            (Some(at(false)), &red, Red, IssueStep::Update(4, Some(IssueChange::Again))),
         ] {
             assert_eq!(next_step(own.as_ref(), now, standing), step, "{own:?} {now:?}");
         }
@@ -175,7 +175,7 @@ mod tests {
         let red = stamp("fail", "2026-11-01");
         let all = vec![issue(9, "bot", true, &red), issue(3, "bot", false, &red), issue(5, "mallory", true, &red)];
         let numbers: Vec<u64> =
-            own(all, &Marker::of_issue("1", &Key::default()), "bot").iter().map(|issue| issue.number).collect();
+            own_issues(all, &Marker::of_issue("1", &Key::default()), "bot").iter().map(|issue| issue.number).collect();
         assert_eq!(numbers, [3, 9]);
         assert_eq!(Stamp::read(&issue(1, "bot", true, &red).body), Some(red));
         let edited = Marker::of_issue("1", &Key::default()).tail("verdict=fail culprit=none since=<b>ever</b>");

@@ -2,7 +2,7 @@
 
 use secrecy::SecretString;
 
-use super::event::{Environment, Target, variable};
+use super::event::{CommentTarget, JobVariables, variable};
 use super::forge::ForgeKind;
 use crate::policy::publish::{CheckMode, CommentMode, ImageMode, Key, WarnAs, WebhookOn, WebhookShape};
 use crate::report::messages::Language;
@@ -17,7 +17,7 @@ pub struct Job {
     /// `owner/name`, or a project's number.
     pub repository: String,
     /// The pull requests that the comment belongs to.
-    pub target: Target,
+    pub target: CommentTarget,
     /// The commit that is judged; empty if only the pull request is known.
     pub commit: String,
     /// The job's page; empty where there is none.
@@ -27,14 +27,14 @@ pub struct Job {
     /// GitLab's number of the pipeline.
     pub pipeline: Option<u64>,
     /// Settings of publishing.
-    pub settings: Settings,
+    pub settings: PublishSettings,
     /// Number that spreads the retries of jobs that failed at the same time.
     pub seed: u64,
 }
 
 /// Settings of publishing.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct PublishSettings {
     /// Key that distinguishes the comments and checks of several gates in one repository.
     pub key: Key,
     /// Occasions on which the comment is written.
@@ -61,7 +61,7 @@ pub struct Settings {
     pub guessed: bool,
 }
 
-impl Settings {
+impl PublishSettings {
     /// The name of checks and statuses, the same in every run.
     pub fn name(&self) -> String {
         if self.key == Key::default() { "precision-gate".into() } else { format!("precision-gate ({})", self.key) }
@@ -69,7 +69,7 @@ impl Settings {
 }
 
 /// The forge's token, if one is set: from the environment only.
-pub fn token(kind: ForgeKind, environment: &Environment) -> Option<SecretString> {
+pub fn forge_token(kind: ForgeKind, environment: &JobVariables) -> Option<SecretString> {
     let mut set = kind.token_variables().iter().filter_map(|name| variable(environment, name));
     set.next().map(|token| SecretString::from(token.to_owned()))
 }

@@ -46,26 +46,26 @@ impl Marker {
     }
 
     /// Whether the marker is the last line of `body`.
-    pub fn ends(&self, body: &str) -> bool {
+    pub fn is_last_line_of(&self, body: &str) -> bool {
         last_lines(body).is_some_and(|(_, last)| last == self.line)
     }
 
     /// Whether `body` begins as earlier releases wrote it: the marker in the first line, and an empty third line.
-    pub fn began(&self, body: &str) -> bool {
+    pub fn is_old_start_of(&self, body: &str) -> bool {
         let mut lines = body.lines().map(str::trim_end);
         lines.next() == Some(&self.old) && old_stamp(body).is_some() && lines.nth(1) == Some("")
     }
 
     /// Whether `body` has this marker, or the one of earlier releases.
     pub fn is_in(&self, body: &str) -> bool {
-        self.ends(body) || self.began(body)
+        self.is_last_line_of(body) || self.is_old_start_of(body)
     }
 
     /// The items of `all` with this marker. Items of earlier releases are returned only if there are none of this release, so that
     /// they are updated once.
-    pub fn own<T>(&self, mut all: Vec<T>, body: impl Fn(&T) -> &str) -> Vec<T> {
-        let is_new = all.iter().any(|one| self.ends(body(one)));
-        all.retain(|one| if is_new { self.ends(body(one)) } else { self.began(body(one)) });
+    pub fn marked_items<T>(&self, mut all: Vec<T>, body: impl Fn(&T) -> &str) -> Vec<T> {
+        let is_new = all.iter().any(|one| self.is_last_line_of(body(one)));
+        all.retain(|one| if is_new { self.is_last_line_of(body(one)) } else { self.is_old_start_of(body(one)) });
         all
     }
 }
@@ -107,16 +107,20 @@ mod tests {
     fn a_text_is_marked_by_its_last_line_alone() {
         let marker = Marker::of_comment("1", 5, &Key::default());
         let body = format!("text\n{}", marker.tail("verdict=pass culprit=none"));
-        assert!(marker.ends(&body) && marker.ends(body.trim_end()) && marker.ends(&body.replace('\n', "\r\n")));
+        assert!(
+            marker.is_last_line_of(&body)
+                && marker.is_last_line_of(body.trim_end())
+                && marker.is_last_line_of(&body.replace('\n', "\r\n"))
+        );
         assert_eq!(stamp(&body), Some("verdict=pass culprit=none"));
         let other = |repository, number| Marker::of_comment(repository, number, &Key::default());
         for marker in [other("2", 5), other("1", 6), Marker::of_issue("1", &Key::default())] {
-            assert!(!marker.ends(&body), "{marker:?}");
+            assert!(!marker.is_last_line_of(&body), "{marker:?}");
         }
         for body in
             [format!("{body}thanks"), format!("> {}", marker.line), marker.line.replace(" of=", " of=0"), String::new()]
         {
-            assert!(!marker.ends(&body), "{body}");
+            assert!(!marker.is_last_line_of(&body), "{body}");
         }
         assert_eq!(stamp_of_any(&body, "1", 5), Some("verdict=pass culprit=none"));
         assert_eq!((stamp_of_any(&body, "1", 6), stamp_of_any(&body, "2", 5)), (None, None));
@@ -126,7 +130,7 @@ mod tests {
     fn what_earlier_releases_wrote_counts_once() {
         let marker = Marker::of_comment("1", 5, &Key::default());
         let old = "<!-- precision-gate:v1 key=default -->\n<!-- verdict=pass culprit=none -->\n\n## Pass\n".to_owned();
-        assert!(marker.began(&old) && !marker.ends(&old));
+        assert!(marker.is_old_start_of(&old) && !marker.is_last_line_of(&old));
         for other in [
             old.replace("default", "nightly"),
             old.replacen("\n<!-- verdict", "\n\n<!-- verdict", 1),
@@ -134,10 +138,10 @@ mod tests {
             format!("see:\n{old}"),
             "<!-- precision-gate:v1 key=default -->\n".to_owned(),
         ] {
-            assert!(!marker.began(&other), "{other}");
+            assert!(!marker.is_old_start_of(&other), "{other}");
         }
         let new = marker.tail("verdict=fail culprit=none");
-        assert_eq!(marker.own(vec![old.clone(), new.clone()], |body| body), [new]);
-        assert_eq!(marker.own(vec![old.clone(), "x".to_owned()], |body| body), [old]);
+        assert_eq!(marker.marked_items(vec![old.clone(), new.clone()], |body| body), [new]);
+        assert_eq!(marker.marked_items(vec![old.clone(), "x".to_owned()], |body| body), [old]);
     }
 }

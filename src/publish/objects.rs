@@ -109,6 +109,6 @@ impl Objects<'_> {
 }
 
 /// Reads the hash of an object that was stored.
-pub(super) fn object(answer: &Answer) -> Read<Object> {
+pub(super) fn read_object(answer: &Answer) -> Read<Object> {
     answer.read("an object of git")
 }

@@ -4,14 +4,16 @@ use super::answer::Answer;
 use super::answer::proposals::{CommitOfTree, Opened, Page};
 use super::client::Failure;
 use super::desk::Desk;
-use super::objects::object;
+use super::objects::read_object;
 use super::proposal::{Proposal, Proposed};
 use super::proposer::{Proposer, Push};
 
 impl Desk {
     fn proposer(&self) -> Result<&dyn Proposer, Failure> {
-        let unknown =
-            || self.client.failed(&self.forge.repository(), "is not supported on this forge: GitHub and GitLab are");
+        let unknown = || {
+            self.client
+                .failure_of_answer(&self.forge.repository(), "is not supported on this forge: GitHub and GitLab are")
+        };
         self.forge.proposer().ok_or_else(unknown)
     }
 
@@ -71,9 +73,9 @@ impl Desk {
             Push::Objects(objects) => {
                 let read = |answer: &Answer| answer.read::<CommitOfTree>("a commit");
                 let tree = self.client.ask(&objects.commit(&proposal.tip), read).await?.tree.sha;
-                let tree = self.client.ask(&objects.add_files(&tree, &proposal.files), object).await?.sha;
+                let tree = self.client.ask(&objects.add_files(&tree, &proposal.files), read_object).await?.sha;
                 let call = objects.commit_upon(&proposal.tip, &tree, &proposal.title);
-                let commit = self.client.ask(&call, object).await?;
+                let commit = self.client.ask(&call, read_object).await?;
                 self.client.send(&objects.create_branch(&proposal.branch, &commit.sha)).await
             }
         };

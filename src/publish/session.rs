@@ -10,11 +10,11 @@ use super::forge::Pull;
 use super::job::Job;
 use super::proposal::{Proposal, Proposed};
 use super::starter::Starter;
-use super::status::State;
+use super::status::RunState;
 use super::transport::runtime;
-use super::tree::Entry;
-use super::unfinished::Why;
-use super::watch::{End, Watch};
+use super::tree::TreeEntry;
+use super::unfinished::UnfinishedReason;
+use super::watch::{EndProcess, Watch};
 use crate::error::{Error, Result};
 
 /// Publishing, as the rest of the program uses it: plain functions, with a runtime inside.
@@ -40,9 +40,9 @@ impl Session {
 
     /// Reports that the run has begun, which replaces an older verdict of the same commit. If the process is asked to end before the
     /// run does, that is reported too, and `end` is called.
-    pub fn begin(&mut self, end: End) {
+    pub fn begin(&mut self, end: EndProcess) {
         self.open = true;
-        self.runtime.block_on(self.desk.tell(State::Running, "publish_running"));
+        self.runtime.block_on(self.desk.report_progress(RunState::Running, "publish_running"));
         if let Some(token) = self.token.clone().filter(|_| self.desk.is_visible()) {
             self.watch = Some(Watch::start(self.desk.job.clone(), token, self.desk.check, end));
         }
@@ -62,7 +62,7 @@ impl Session {
     }
 
     /// Reports that the run ended without a verdict, or that its result is refused, on the commit and in the comment.
-    pub fn give_up(&mut self, why: &Why) {
+    pub fn give_up(&mut self, why: &UnfinishedReason) {
         self.end_watch();
         self.runtime.block_on(self.desk.give_up(why));
     }
@@ -72,7 +72,7 @@ impl Session {
     }
 
     /// The pull request whose head commit a result must belong to; `None` without a pull request, when the job's commit counts.
-    pub fn head(&mut self) -> Result<Option<Pull>> {
+    pub fn head_pull(&mut self) -> Result<Option<Pull>> {
         Ok(self.ask(Desk::pulls)?.into_iter().next())
     }
 
@@ -80,8 +80,8 @@ impl Session {
     ///
     /// # Errors
     /// As the forge's answer says; also where there are more open ones than are read.
-    pub fn requests(&mut self, commit: &str) -> Result<Vec<Pull>> {
-        self.ask(async |desk| desk.requests(commit).await)
+    pub fn pulls_of_head(&mut self, commit: &str) -> Result<Vec<Pull>> {
+        self.ask(async |desk| desk.pulls_of_head(commit).await)
     }
 
     /// A pull request by its number.
@@ -114,12 +114,12 @@ impl Session {
     ///
     /// # Errors
     /// As the forge's answer says, also for an unknown commit; also where the answer is cut off.
-    pub fn entry(&mut self, commit: &str, path: &str) -> Result<Option<Entry>> {
+    pub fn entry(&mut self, commit: &str, path: &str) -> Result<Option<TreeEntry>> {
         self.ask(async |desk| desk.entry(commit, path).await)
     }
 
     /// The `paths` that differ between two commits.
-    pub fn changed(&mut self, paths: &[String], base: &str, head: &str) -> Result<Vec<String>> {
+    pub fn changed_paths(&mut self, paths: &[String], base: &str, head: &str) -> Result<Vec<String>> {
         self.ask(async |desk| {
             let mut changed = Vec::new();
             for path in paths {
@@ -150,8 +150,8 @@ impl Session {
     /// As the forge's answer says; `Usage` for a text that is no token.
     pub fn starter(&mut self, token: &SecretString) -> Result<Starter> {
         self.runtime.block_on(self.desk.starter(token)).map_err(|undone| match undone {
-            Undone::Here(error) => error,
-            Undone::There(failure) => failure.into_error(&*self.desk.forge),
+            Undone::GateError(error) => error,
+            Undone::RequestFailed(failure) => failure.into_error(&*self.desk.forge),
         })
     }
 
@@ -159,8 +159,8 @@ impl Session {
     ///
     /// # Errors
     /// As the forge's answer says.
-    pub fn judged(&mut self, pull: &Pull) -> Result<Vec<(String, String)>> {
-        self.ask(async |desk| desk.judged(pull).await)
+    pub fn judged_commits(&mut self, pull: &Pull) -> Result<Vec<(String, String)>> {
+        self.ask(async |desk| desk.judged_commits(pull).await)
     }
 
     /// Pushes a proposal and opens its pull request, as far as they do not exist yet.
@@ -190,15 +190,15 @@ impl Session {
     }
 
     /// Requests that a session without a token would have sent; empty for other sessions.
-    pub fn planned(&self) -> String {
-        self.desk.client.planned()
+    pub fn planned_requests(&self) -> String {
+        self.desk.client.planned_requests()
     }
 }
 
 impl Drop for Session {
     fn drop(&mut self) {
         if self.open {
-            self.give_up(&Why::Broken);
+            self.give_up(&UnfinishedReason::Broken);
         }
     }
 }

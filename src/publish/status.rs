@@ -5,7 +5,7 @@ use crate::verdict::Verdict;
 
 /// Progress of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
+pub enum RunState {
     /// The run has begun.
     Running,
     /// The run has a verdict.
@@ -31,13 +31,13 @@ pub struct Annotation {
 
 /// State of a commit, for a status or a check.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Report {
+pub struct CommitReport {
     /// The name that a branch's rules can require.
     pub name: String,
     /// The commit.
     pub commit: String,
     /// Progress of the run.
-    pub state: State,
+    pub state: RunState,
     /// Conclusion of a check whose verdict is `warn`.
     pub warn: WarnAs,
     /// Whether the verdict is only reported and never blocks.
@@ -67,7 +67,7 @@ pub enum Conclusion {
     Failure,
 }
 
-impl Report {
+impl CommitReport {
     /// Conclusion of the check; `None` while the run is not finished.
     pub fn conclusion(&self) -> Option<Conclusion> {
         conclusion(self.state, self.warn, self.report_only)
@@ -83,11 +83,11 @@ impl Report {
 }
 
 /// Conclusion of a check in `state`; `None` while the run is not finished.
-pub(super) fn conclusion(state: State, warn: WarnAs, report_only: bool) -> Option<Conclusion> {
+pub(super) fn conclusion(state: RunState, warn: WarnAs, report_only: bool) -> Option<Conclusion> {
     let verdict = match state {
-        State::Running => return None,
-        State::Unfinished => return Some(Conclusion::Failure),
-        State::Judged(verdict) => verdict,
+        RunState::Running => return None,
+        RunState::Unfinished => return Some(Conclusion::Failure),
+        RunState::Judged(verdict) => verdict,
     };
     if report_only {
         return Some(Conclusion::Neutral);
@@ -112,16 +112,16 @@ mod tests {
     fn what_could_not_be_judged_blocks() {
         use Conclusion::{Failure, Neutral, Success};
         for (state, warn, conclusion) in [
-            (State::Running, WarnAs::Neutral, None),
-            (State::Unfinished, WarnAs::Success, Some(Failure)),
-            (State::Judged(Verdict::Pass), WarnAs::Failure, Some(Success)),
-            (State::Judged(Verdict::Warn), WarnAs::Neutral, Some(Neutral)),
-            (State::Judged(Verdict::Warn), WarnAs::Failure, Some(Failure)),
-            (State::Judged(Verdict::Incomplete), WarnAs::Success, Some(Failure)),
-            (State::Judged(Verdict::Fail), WarnAs::Success, Some(Failure)),
-            (State::Judged(Verdict::Skipped), WarnAs::Neutral, Some(Neutral)),
+            (RunState::Running, WarnAs::Neutral, None),
+            (RunState::Unfinished, WarnAs::Success, Some(Failure)),
+            (RunState::Judged(Verdict::Pass), WarnAs::Failure, Some(Success)),
+            (RunState::Judged(Verdict::Warn), WarnAs::Neutral, Some(Neutral)),
+            (RunState::Judged(Verdict::Warn), WarnAs::Failure, Some(Failure)),
+            (RunState::Judged(Verdict::Incomplete), WarnAs::Success, Some(Failure)),
+            (RunState::Judged(Verdict::Fail), WarnAs::Success, Some(Failure)),
+            (RunState::Judged(Verdict::Skipped), WarnAs::Neutral, Some(Neutral)),
         ] {
-            let report = Report {
+            let report = CommitReport {
                 name: String::new(),
                 commit: String::new(),
                 state,
@@ -136,8 +136,8 @@ mod tests {
             };
             assert_eq!(report.conclusion(), conclusion, "{state:?} {warn:?}");
             assert_eq!(report.short_title(140).chars().count(), 140);
-            let reported = Report { report_only: true, ..report };
-            let judged = matches!(state, State::Judged(_));
+            let reported = CommitReport { report_only: true, ..report };
+            let judged = matches!(state, RunState::Judged(_));
             assert_eq!(reported.conclusion(), if judged { Some(Neutral) } else { conclusion }, "{state:?} {warn:?}");
         }
     }

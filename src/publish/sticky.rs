@@ -3,7 +3,7 @@
 use super::answer::{Answer, Read};
 use super::call::Call;
 use super::client::{Failure, Undone};
-use super::comment::{self, Occasion, Plan, Shown, Step, Text, compose};
+use super::comment::{self, CommentPicture, CommentStep, CommentText, Occasion, Plan, compose};
 use super::desk::{Desk, Story};
 use super::forge::{Comment, Pull};
 use super::limit;
@@ -29,14 +29,14 @@ impl Desk {
         if mode == CommentMode::Never {
             return Ok(());
         }
-        let (me, marker) = (self.me().await?, self.marker(pull));
+        let (me, marker) = (self.token_user().await?, self.marker(pull));
         let place = Place { number: pull.number, me: &me, marker: &marker };
         let own = self.own_comments(place).await?;
         let occasion = Occasion::Judged(story.result.verdict);
         let mut body = compose(&self.text(story, &marker, &[]))?;
         let mut plan = comment::plan(&own, &body, mode, occasion);
         // Pictures are stored only if the comment will be written.
-        if plan.step != Step::Nothing {
+        if plan.step != CommentStep::Nothing {
             let known = own.first().map_or("", |comment| comment.body.as_str());
             let pictures = self.pictures(story, known).await?;
             body = compose(&self.text(story, &marker, &pictures))?;
@@ -55,9 +55,14 @@ impl Desk {
         if pull.repository.is_empty() { &self.job.repository } else { &pull.repository }
     }
 
-    pub(super) fn text<'a>(&'a self, story: &Story<'a>, marker: &'a Marker, pictures: &'a [Shown]) -> Text<'a> {
+    pub(super) fn text<'a>(
+        &'a self,
+        story: &Story<'a>,
+        marker: &'a Marker,
+        pictures: &'a [CommentPicture],
+    ) -> CommentText<'a> {
         let settings = &self.job.settings;
-        Text {
+        CommentText {
             result: story.result,
             language: settings.language,
             templates: story.templates,
@@ -72,8 +77,8 @@ impl Desk {
     }
 
     /// Writes `body` into the comment on a pull request, whatever the comment contains.
-    pub(super) async fn say(&self, pull: &Pull, body: &str, occasion: Occasion) -> Result<(), Failure> {
-        let (me, marker) = (self.me().await?, self.marker(pull));
+    pub(super) async fn write_comment(&self, pull: &Pull, body: &str, occasion: Occasion) -> Result<(), Failure> {
+        let (me, marker) = (self.token_user().await?, self.marker(pull));
         let place = Place { number: pull.number, me: &me, marker: &marker };
         let plan = comment::plan(&self.own_comments(place).await?, body, self.job.settings.comment, occasion);
         self.carry_out(place, body, plan).await
@@ -82,9 +87,9 @@ impl Desk {
     async fn carry_out(&self, place: Place<'_>, body: &str, plan: Plan) -> Result<(), Failure> {
         let number = place.number;
         match plan.step {
-            Step::Nothing => {}
-            Step::Create => return self.create(place, body).await,
-            Step::Update(id) => match self.update(number, id, body).await {
+            CommentStep::Nothing => {}
+            CommentStep::Create => return self.create(place, body).await,
+            CommentStep::Update(id) => match self.update(number, id, body).await {
                 // Somebody removed the comment in the meantime.
                 Err(failure) if failure.status == Some(404) => return self.create(place, body).await,
                 updated => updated?,
@@ -109,7 +114,7 @@ impl Desk {
     async fn create(&self, place: Place<'_>, body: &str) -> Result<(), Failure> {
         let look = async || {
             let own = self.own_comments(place).await?;
-            Ok(own.into_iter().find(|comment| comment::says(comment, body)))
+            Ok(own.into_iter().find(|comment| comment::has_text(comment, body)))
         };
         let number = place.number;
         let call = self.forge.create_comment(number, body);
@@ -117,7 +122,7 @@ impl Desk {
         // The answer names the author reliably, so that comments are found which an assumed name did not match.
         let author = Some(created.author.as_str()).filter(|author| !author.is_empty());
         let own = self.own_comments(Place { me: author.unwrap_or(place.me), ..place }).await?;
-        if let Some(first) = own.first().filter(|first| !comment::says(first, body)) {
+        if let Some(first) = own.first().filter(|first| !comment::has_text(first, body)) {
             self.update(number, first.id, body).await?;
         }
         let others: Vec<u64> = own.iter().skip(1).map(|comment| comment.id).collect();
@@ -127,7 +132,11 @@ impl Desk {
     /// Reads the comment of an answer, which must have the text `body`.
     fn said(&self, answer: &Answer, body: &str) -> Read<Comment> {
         let comment = self.forge.read_comment(answer)?;
-        if comment::says(&comment, body) { Ok(comment) } else { Err("with a text other than the one sent".to_owned()) }
+        if comment::has_text(&comment, body) {
+            Ok(comment)
+        } else {
+            Err("with a text other than the one sent".to_owned())
+        }
     }
 
     async fn remove(&self, number: u64, ids: &[u64]) -> Result<(), Failure> {
@@ -144,12 +153,12 @@ impl Desk {
         let list = |page| self.forge.comments(number, page);
         let read = |answer: &Answer| self.forge.read_comments(answer);
         let wanted = |comment: &Comment| comment.author == me && marker.is_in(&comment.body);
-        Ok(comment::own(self.pages(list, read, wanted).await?, marker, me))
+        Ok(comment::own_comments(self.pages(list, read, wanted).await?, marker, me))
     }
 
     /// Commits that the token's own comments on a pull request are about, each with the time of the comment's last change.
-    pub(super) async fn judged(&self, pull: &Pull) -> Result<Vec<(String, String)>, Failure> {
-        let (me, repository, number) = (self.me().await?, self.repository(pull), pull.number);
+    pub(super) async fn judged_commits(&self, pull: &Pull) -> Result<Vec<(String, String)>, Failure> {
+        let (me, repository, number) = (self.token_user().await?, self.repository(pull), pull.number);
         let list = |page| self.forge.comments(number, page);
         let read = |answer: &Answer| self.forge.read_comments(answer);
         let own = self.pages(list, read, |comment| comment.author == me).await?;
@@ -188,15 +197,15 @@ impl Desk {
                 break;
             }
         }
-        Err(self.client.failed(&list(limit::PAGES), "answered with a longer list than is read"))
+        Err(self.client.failure_of_answer(&list(limit::PAGES), "answered with a longer list than is read"))
     }
 
     /// Author of the comments that this token writes.
-    pub(super) async fn me(&self) -> Result<String, Failure> {
+    pub(super) async fn token_user(&self) -> Result<String, Failure> {
         if let Some(author) = &self.job.settings.author {
             return Ok(author.clone());
         }
-        match self.client.ask(&self.forge.me(), |answer| self.forge.read_me(answer)).await {
+        match self.client.ask(&self.forge.token_user(), |answer| self.forge.read_token_user(answer)).await {
             Ok(me) => Ok(me),
             // The token of a workflow or an app may not ask for its user; the check that it wrote names the app.
             Err(failure) if failure.status == Some(403) => {

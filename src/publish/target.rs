@@ -9,7 +9,7 @@ use super::session::Session;
 use crate::error::Result;
 
 /// The tip of the target branch.
-pub struct Target {
+pub struct TargetBranch {
     session: Session,
     /// The branch.
     pub branch: String,
@@ -21,7 +21,7 @@ pub struct Target {
 
 /// Difference between the two ends of a change at one path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Change {
+pub enum PathChange {
     /// Neither end has the path: a step of the job created the file.
     MadeByJob,
     /// The path is the same at both ends.
@@ -30,7 +30,7 @@ pub enum Change {
     Some,
 }
 
-impl Target {
+impl TargetBranch {
     /// The tip of `branch`, for a change whose newest commit is `head`.
     ///
     /// # Errors
@@ -52,21 +52,21 @@ impl Target {
     ///
     /// # Errors
     /// As the forge's answer says.
-    pub fn change_of(&mut self, path: &str) -> Result<Change> {
+    pub fn change_of(&mut self, path: &str) -> Result<PathChange> {
         if self.head.is_empty() {
             // Without the commit the path is not known to be unchanged, so it counts as changed.
-            return Ok(Change::Some);
+            return Ok(PathChange::Some);
         }
         let ends = [self.session.entry(&self.head, path)?, self.session.entry(&self.commit, path)?];
         Ok(match ends {
-            [None, None] => Change::MadeByJob,
-            [Some(head), Some(tip)] if head == tip => Change::None,
-            _ => Change::Some,
+            [None, None] => PathChange::MadeByJob,
+            [Some(head), Some(tip)] if head == tip => PathChange::None,
+            _ => PathChange::Some,
         })
     }
 }
 
-impl fmt::Debug for Target {
+impl fmt::Debug for TargetBranch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Target").field("branch", &self.branch).field("commit", &self.commit).finish_non_exhaustive()
     }

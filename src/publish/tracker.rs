@@ -34,8 +34,8 @@ pub trait Tracker {
     fn label_issue(&self, number: u64) -> Call;
 
     /// Asks for a page of an issue's comments.
-    fn remarks(&self, number: u64, page: u32) -> Call;
+    fn issue_comments(&self, number: u64, page: u32) -> Call;
 
     /// Comments on an issue.
-    fn remark(&self, number: u64, body: &str) -> Call;
+    fn comment_on_issue(&self, number: u64, body: &str) -> Call;
 }

@@ -43,7 +43,7 @@ pub(super) fn octocrab(base: &str, token: &SecretString) -> Result<Octocrab> {
 }
 
 /// A client of a forge that octocrab does not speak to.
-pub(super) fn rest(kind: ForgeKind, token: &SecretString) -> Result<reqwest::Client> {
+pub(super) fn token_client(kind: ForgeKind, token: &SecretString) -> Result<reqwest::Client> {
     let (name, value) = match kind {
         ForgeKind::Gitee => (AUTHORIZATION, format!("token {}", token.expose_secret())),
         _ => (HeaderName::from_static("private-token"), token.expose_secret().to_owned()),
@@ -52,12 +52,12 @@ pub(super) fn rest(kind: ForgeKind, token: &SecretString) -> Result<reqwest::Cli
 }
 
 /// A client that authenticates as a GitLab job.
-pub(super) fn job(token: &SecretString) -> Result<reqwest::Client> {
+pub(super) fn job_client(token: &SecretString) -> Result<reqwest::Client> {
     with_header(HeaderName::from_static("job-token"), token.expose_secret())
 }
 
 /// A client for the requests to GitHub that octocrab does not send.
-pub(super) fn bearer(token: &SecretString) -> Result<reqwest::Client> {
+pub(super) fn bearer_client(token: &SecretString) -> Result<reqwest::Client> {
     with_header(AUTHORIZATION, &format!("Bearer {}", token.expose_secret()))
 }
 
@@ -80,7 +80,7 @@ pub(super) fn http_client(headers: HeaderMap) -> Result<reqwest::Client> {
         .redirect(Policy::none())
         .build()
         .map_err(|error| {
-            Error::new(ErrorKind::Unavailable, "http client", cause(&error))
+            Error::new(ErrorKind::Unavailable, "http client", innermost_cause(&error))
                 .with_help("are certificates installed (`ca-certificates`, or SSL_CERT_FILE)?")
         })
 }
@@ -104,11 +104,11 @@ pub(super) async fn through_octocrab(octocrab: &Octocrab, call: &Call) -> Result
         Method::DELETE => octocrab._delete(path, json).await,
         _ => octocrab._get(path).await,
     };
-    let response = sent.map_err(|error| cause(&error))?;
+    let response = sent.map_err(|error| innermost_cause(&error))?;
     let (status, headers) = (response.status().as_u16(), response.headers().clone());
     let most = most(call, status);
     let body = limited::read(BodyDataStream::new(response.into_body()), most).await;
-    answer(status, headers, body.map_err(|error| cause(&error))?, most)
+    answer(status, headers, body.map_err(|error| innermost_cause(&error))?, most)
 }
 
 /// Sends a request to any other address.
@@ -123,22 +123,22 @@ pub(super) async fn through_reqwest(client: &reqwest::Client, base: &str, call: 
         }
         Body::Bytes { bytes, .. } => request.header(CONTENT_TYPE, "application/octet-stream").body(bytes.clone()),
     };
-    let response = request.send().await.map_err(|error| cause(&error))?;
+    let response = request.send().await.map_err(|error| innermost_cause(&error))?;
     let (status, headers) = (response.status().as_u16(), response.headers().clone());
     let most = most(call, status);
     let body = limited::read(response.bytes_stream(), most).await;
-    answer(status, headers, body.map_err(|error| cause(&error))?, most)
+    answer(status, headers, body.map_err(|error| innermost_cause(&error))?, most)
 }
 
 /// Largest number of bytes of the answer to `call` that are read; of a refusal only one line is shown.
 fn most(call: &Call, status: u16) -> usize {
-    if (200..300).contains(&status) { call.most } else { limit::WORD }
+    if (200..300).contains(&status) { call.max_bytes } else { limit::WORD }
 }
 
 /// The answer from the part of its body that was read. A complete body must be UTF-8; a cut body or a refusal may be any bytes.
 fn answer(status: u16, headers: HeaderMap, read: Limited, most: usize) -> Result<Answer, String> {
-    let longer_than = (!read.whole).then_some(most);
-    let is_whole = read.whole && (200..300).contains(&status);
+    let longer_than = (!read.is_complete).then_some(most);
+    let is_whole = read.is_complete && (200..300).contains(&status);
     let body = match String::from_utf8(read.bytes) {
         Ok(text) => text,
         Err(_) if is_whole => return Err(format!("answered {status} with bytes that are not UTF-8")),
@@ -148,7 +148,7 @@ fn answer(status: u16, headers: HeaderMap, read: Limited, most: usize) -> Result
 }
 
 /// The innermost reason of an error, which contains no address.
-pub(super) fn cause(error: &dyn std::error::Error) -> String {
+pub(super) fn innermost_cause(error: &dyn std::error::Error) -> String {
     let mut innermost = error;
     while let Some(source) = innermost.source() {
         innermost = source;

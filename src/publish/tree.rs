@@ -2,7 +2,7 @@
 
 /// An entry of a folder at a commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct TreeEntry {
     /// Its name.
     pub name: String,
     /// Digest of its content, a folder's too.
@@ -13,7 +13,7 @@ pub struct Entry {
 
 /// A folder at a commit.
 #[derive(Clone, Copy, Debug)]
-pub struct Folder<'a> {
+pub struct TreeFolder<'a> {
     /// The commit.
     pub commit: &'a str,
     /// Its path; empty for the root.

@@ -6,11 +6,11 @@
 //! and a test compares the page with this file.
 
 use super::forge::ForgeKind;
-use crate::policy::input::Input;
+use crate::policy::input::InputKind;
 
 /// Owner of the commit that a job judges.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Origin {
+pub enum CommitOrigin {
     /// The repository's own: whoever wrote it may write to the repository.
     #[default]
     Own,
@@ -22,26 +22,26 @@ pub enum Origin {
 
 /// Rights of the files in the checkout, which follow from the commit's origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum FileRights {
     /// Files of the checkout decide; a reviewer is told which of them the change touches.
     Own,
     /// Files of the checkout decide nothing.
     Stranger,
 }
 
-impl Origin {
+impl CommitOrigin {
     /// Rights of the files of the checkout.
-    pub fn standing(self) -> Standing {
+    pub fn file_rights(self) -> FileRights {
         match self {
-            Self::Own => Standing::Own,
-            Self::Fork | Self::Unknown => Standing::Stranger,
+            Self::Own => FileRights::Own,
+            Self::Fork | Self::Unknown => FileRights::Stranger,
         }
     }
 }
 
 /// Way in which an event tells whose commit its job judges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Told {
+pub enum OriginSource {
     /// The event runs for commits of the repository itself, unless a flag names another pull request or commit.
     Own,
     /// The event names the repositories of both ends.
@@ -52,53 +52,53 @@ pub enum Told {
 
 /// One event.
 #[derive(Clone, Copy, Debug)]
-pub struct Row {
+pub struct EventRow {
     /// The forge whose event it is.
     pub forge: ForgeKind,
     /// The event, as the forge spells it; at GitLab the kind of pipeline.
     pub event: &'static str,
     /// Way in which it tells the origin.
-    pub told: Told,
+    pub origin_source: OriginSource,
 }
 
-const fn row(forge: ForgeKind, event: &'static str, told: Told) -> Row {
-    Row { forge, event, told }
+const fn row(forge: ForgeKind, event: &'static str, told: OriginSource) -> EventRow {
+    EventRow { forge, event, origin_source: told }
 }
 
 /// Every event with a row of its own. Gitea's and Forgejo's events are read as GitHub's.
-pub const EVENTS: [Row; 21] = [
-    row(ForgeKind::Github, "pull_request", Told::ByEvent),
-    row(ForgeKind::Github, "pull_request_target", Told::ByEvent),
-    row(ForgeKind::Github, "pull_request_review", Told::ByEvent),
-    row(ForgeKind::Github, "pull_request_review_comment", Told::ByEvent),
-    row(ForgeKind::Github, "workflow_run", Told::ByEvent),
-    row(ForgeKind::Github, "merge_group", Told::ByForge),
-    row(ForgeKind::Github, "issue_comment", Told::ByForge),
-    row(ForgeKind::Github, "push", Told::Own),
-    row(ForgeKind::Github, "schedule", Told::Own),
-    row(ForgeKind::Github, "workflow_dispatch", Told::Own),
-    row(ForgeKind::Github, "repository_dispatch", Told::Own),
-    row(ForgeKind::Github, "release", Told::Own),
-    row(ForgeKind::Github, "any other event", Told::ByForge),
-    row(ForgeKind::Gitlab, "merge request, detached", Told::ByEvent),
-    row(ForgeKind::Gitlab, "merge request, merged results", Told::ByEvent),
-    row(ForgeKind::Gitlab, "merge request, merge train", Told::ByEvent),
-    row(ForgeKind::Gitlab, "external pull request", Told::ByEvent),
-    row(ForgeKind::Gitlab, "branch", Told::Own),
-    row(ForgeKind::Gitlab, "tag", Told::Own),
-    row(ForgeKind::Gitlab, "schedule", Told::Own),
-    row(ForgeKind::Gitlab, "any other pipeline", Told::ByForge),
+pub const EVENTS: [EventRow; 21] = [
+    row(ForgeKind::Github, "pull_request", OriginSource::ByEvent),
+    row(ForgeKind::Github, "pull_request_target", OriginSource::ByEvent),
+    row(ForgeKind::Github, "pull_request_review", OriginSource::ByEvent),
+    row(ForgeKind::Github, "pull_request_review_comment", OriginSource::ByEvent),
+    row(ForgeKind::Github, "workflow_run", OriginSource::ByEvent),
+    row(ForgeKind::Github, "merge_group", OriginSource::ByForge),
+    row(ForgeKind::Github, "issue_comment", OriginSource::ByForge),
+    row(ForgeKind::Github, "push", OriginSource::Own),
+    row(ForgeKind::Github, "schedule", OriginSource::Own),
+    row(ForgeKind::Github, "workflow_dispatch", OriginSource::Own),
+    row(ForgeKind::Github, "repository_dispatch", OriginSource::Own),
+    row(ForgeKind::Github, "release", OriginSource::Own),
+    row(ForgeKind::Github, "any other event", OriginSource::ByForge),
+    row(ForgeKind::Gitlab, "merge request, detached", OriginSource::ByEvent),
+    row(ForgeKind::Gitlab, "merge request, merged results", OriginSource::ByEvent),
+    row(ForgeKind::Gitlab, "merge request, merge train", OriginSource::ByEvent),
+    row(ForgeKind::Gitlab, "external pull request", OriginSource::ByEvent),
+    row(ForgeKind::Gitlab, "branch", OriginSource::Own),
+    row(ForgeKind::Gitlab, "tag", OriginSource::Own),
+    row(ForgeKind::Gitlab, "schedule", OriginSource::Own),
+    row(ForgeKind::Gitlab, "any other pipeline", OriginSource::ByForge),
 ];
 
 /// Way in which GitHub's event `name` tells the origin; an event without a row tells nothing.
-pub fn told(name: &str) -> Told {
+pub fn origin_source(name: &str) -> OriginSource {
     let known = EVENTS.iter().find(|row| row.forge == ForgeKind::Github && row.event == name);
-    known.map_or(Told::ByForge, |row| row.told)
+    known.map_or(OriginSource::ByForge, |row| row.origin_source)
 }
 
 /// Source of an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Taken {
+pub enum InputSource {
     /// The checkout, with a note where the pull request changes it.
     Checkout,
     /// The tip of the target branch, as the forge gives it.
@@ -115,7 +115,7 @@ pub enum Taken {
     Nowhere,
 }
 
-impl Taken {
+impl InputSource {
     /// The place in words.
     pub fn name(self) -> &'static str {
         match self {
@@ -131,16 +131,20 @@ impl Taken {
 }
 
 /// The source of `input`. A file outside of the checkout belongs to the job in both columns.
-pub fn taken(standing: Standing, input: Input) -> Taken {
+pub fn input_source(standing: FileRights, input: InputKind) -> InputSource {
     match (input, standing) {
-        (Input::Policy | Input::Templates | Input::NoiseBand | Input::Lock, Standing::Own) => Taken::Checkout,
-        (Input::Policy | Input::Templates | Input::NoiseBand | Input::Lock, Standing::Stranger) => Taken::Target,
-        (Input::Repeats | Input::BaselineFiles, Standing::Own) => Taken::Checkout,
-        (Input::Repeats | Input::BaselineFiles, Standing::Stranger) => Taken::Unchanged,
-        (Input::History, Standing::Own) => Taken::Job,
-        (Input::History, Standing::Stranger) => Taken::Nowhere,
-        (Input::Request, _) => Taken::Forge,
-        (Input::Secrets | Input::Folders, _) => Taken::Job,
-        (Input::Candidate, _) => Taken::Data,
+        (InputKind::Policy | InputKind::Templates | InputKind::NoiseBand | InputKind::Lock, FileRights::Own) => {
+            InputSource::Checkout
+        }
+        (InputKind::Policy | InputKind::Templates | InputKind::NoiseBand | InputKind::Lock, FileRights::Stranger) => {
+            InputSource::Target
+        }
+        (InputKind::Repeats | InputKind::BaselineFiles, FileRights::Own) => InputSource::Checkout,
+        (InputKind::Repeats | InputKind::BaselineFiles, FileRights::Stranger) => InputSource::Unchanged,
+        (InputKind::History, FileRights::Own) => InputSource::Job,
+        (InputKind::History, FileRights::Stranger) => InputSource::Nowhere,
+        (InputKind::Request, _) => InputSource::Forge,
+        (InputKind::Secrets | InputKind::Folders, _) => InputSource::Job,
+        (InputKind::Candidate, _) => InputSource::Data,
     }
 }

@@ -12,10 +12,10 @@ use secrecy::SecretString;
 use super::desk::Desk;
 use super::job::Job;
 use super::transport::runtime;
-use super::unfinished::Why;
+use super::unfinished::UnfinishedReason;
 
 /// Ends the process with a code.
-pub type End = fn(i32);
+pub type EndProcess = fn(i32);
 
 /// Exit code of a process that an interrupt ended, as shells count it.
 const INTERRUPTED: i32 = 130;
@@ -35,7 +35,7 @@ pub(super) struct Watch {
 
 impl Watch {
     /// Starts to wait for a signal, upon which the check run `check` of `job` is completed and `end` is called.
-    pub(super) fn start(job: Job, token: SecretString, check: Option<u64>, end: End) -> Self {
+    pub(super) fn start(job: Job, token: SecretString, check: Option<u64>, end: EndProcess) -> Self {
         let ended = Arc::new(AtomicBool::new(false));
         let shared = Arc::clone(&ended);
         std::thread::spawn(move || {
@@ -47,7 +47,8 @@ impl Watch {
             } else {
                 desk.check = check;
                 // The runner kills the process soon, so that the time is limited.
-                let last_words = async { tokio::time::timeout(LAST_WORDS, desk.give_up(&Why::Cancelled)).await };
+                let last_words =
+                    async { tokio::time::timeout(LAST_WORDS, desk.give_up(&UnfinishedReason::Cancelled)).await };
                 let _ = runtime.block_on(last_words);
             }
             end(code);

@@ -21,12 +21,12 @@ use sha2::Sha256;
 use super::answer::Answer;
 use super::call::segment;
 use super::limit;
-use super::transport::{cause, http_client, runtime};
+use super::transport::{http_client, innermost_cause, runtime};
 use crate::error::{Error, ErrorKind, Result};
-use crate::fetch::retry::{Again, spread};
+use crate::fetch::retry::{RetrySign, spread_wait};
 use crate::fetch::{asked, limited};
 use crate::policy::publish::{Key, WebhookShape};
-use crate::report::escape::{self, Target};
+use crate::report::escape::{self, TextTarget};
 use crate::report::messages::Language;
 use crate::report::summary::{self, is_link};
 use crate::report::templates::Templates;
@@ -47,7 +47,7 @@ const LIMITS: [i64; 4] = [9499, 11232, 130_101, 45009];
 
 /// Content of a message.
 #[derive(Clone, Copy, Debug)]
-pub struct Text<'a> {
+pub struct MessageText<'a> {
     /// The result.
     pub result: &'a GateResult,
     /// The language.
@@ -88,10 +88,10 @@ impl std::fmt::Debug for Hook {
 ///
 /// # Errors
 /// `Policy` where a template of the user's gives no JSON.
-pub fn message(shape: WebhookShape, text: &Text<'_>) -> Result<Json> {
-    let writer = Writer::of(text.result, text.language, Target::Plain);
+pub fn message(shape: WebhookShape, text: &MessageText<'_>) -> Result<Json> {
+    let writer = Writer::from_result(text.result, text.language, TextTarget::Plain);
     let result = text.result;
-    let plain = |text: &str| escape::name(text, Target::Plain);
+    let plain = |text: &str| escape::name(text, TextTarget::Plain);
     let said = [summary::headline(result, text.language)?, place(text)];
     let lines: Vec<&str> = said.iter().map(String::as_str).filter(|line| !line.is_empty()).collect();
     let key = text.key.as_str();
@@ -119,17 +119,17 @@ pub fn message(shape: WebhookShape, text: &Text<'_>) -> Result<Json> {
     let template = text.templates.webhook(shape);
     let rendered = writer.document(template, context)?;
     serde_json::from_str(&rendered).map_err(|error| {
-        let kind = if template.given { ErrorKind::Policy } else { ErrorKind::Internal };
+        let kind = if template.is_custom { ErrorKind::Policy } else { ErrorKind::Internal };
         Error::new(kind, &template.name, format!("gives no JSON: {error}"))
             .with_help("print every text by `{{ text | tojson }}`")
     })
 }
 
 /// Repository and commit in one line; empty where neither is known.
-fn place(text: &Text<'_>) -> String {
+fn place(text: &MessageText<'_>) -> String {
     let commit: String = text.commit.chars().take(12).collect();
     let both = format!("{} {commit}", text.repository);
-    escape::name(both.trim(), Target::Plain)
+    escape::name(both.trim(), TextTarget::Plain)
 }
 
 /// Start of a text, at most [`MOST_TEXT`] bytes, cut between characters.
@@ -162,10 +162,10 @@ impl Hook {
         loop {
             tries += 1;
             let sent = self.once(&client, &address, &message).await;
-            let again = sent.as_ref().map_or(Again::Unclear(None), Answer::again);
-            let Some(wait) = limit::RETRY.next(tries, again, waited) else { return self.settled(sent, waited) };
+            let again = sent.as_ref().map_or(RetrySign::Unclear(None), Answer::retry_sign);
+            let Some(wait) = limit::RETRY.next_wait(tries, again, waited) else { return self.settled(sent, waited) };
             waited += wait;
-            tokio::time::sleep(spread(wait, self.seed)).await;
+            tokio::time::sleep(spread_wait(wait, self.seed)).await;
         }
     }
 
@@ -178,15 +178,15 @@ impl Hook {
             Ok::<_, reqwest::Error>((status, headers, read))
         };
         let in_time = tokio::time::timeout(limit::TIME, sent).await;
-        let in_time = in_time.map_err(|_| format!("no complete answer in {}", asked::spoken(limit::TIME)))?;
-        let (status, headers, read) = in_time.map_err(|error| cause(&error))?;
+        let in_time = in_time.map_err(|_| format!("no complete answer in {}", asked::wait_in_words(limit::TIME)))?;
+        let (status, headers, read) = in_time.map_err(|error| innermost_cause(&error))?;
         let body = String::from_utf8_lossy(&read.bytes).into_owned();
         let status = match refusal(self.shape, &body) {
             Some(code) if status < 300 && LIMITS.contains(&code) => 429,
             Some(_) if status < 300 => 400,
             _ => status,
         };
-        Ok(Answer { status, headers, body, longer_than: (!read.whole).then_some(limit::WORD) })
+        Ok(Answer { status, headers, body, longer_than: (!read.is_complete).then_some(limit::WORD) })
     }
 
     /// Result of sending a message, after `waited` in all.
@@ -276,7 +276,7 @@ fn unsaid(shape: WebhookShape, answer: &Answer) -> Option<String> {
     let fields = fields(shape);
     let is_unsaid = !fields.is_empty() && word(shape, &answer.body).is_none();
     answer
-        .too_long()
+        .too_long_message()
         .or_else(|| is_unsaid.then(|| format!("without `{}`, so it was not confirmed", fields.join("` or `"))))
 }
 

@@ -11,7 +11,7 @@ const WIDTH: usize = 200;
 
 /// Numbers of one shape that were not read.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Unread {
+pub struct UnreadShape {
     /// Text that held them, with `#` in place of each number and one blank in place of several; the path of a key.
     pub shape: String,
     /// Number of texts with this shape.
@@ -24,26 +24,26 @@ pub struct Unread {
     pub columns: Vec<Vec<f64>>,
 }
 
-impl Unread {
+impl UnreadShape {
     /// Number of numbers in all texts with this shape.
-    pub fn numbers(&self) -> u64 {
+    pub fn number_count(&self) -> u64 {
         self.count * self.columns.len() as u64
     }
 }
 
 /// All numbers of a file that were not read.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Account {
-    shapes: Vec<Unread>,
+pub struct UnreadNumbers {
+    shapes: Vec<UnreadShape>,
     known: HashMap<String, usize>,
     numbers: usize,
     /// Number of numbers whose shape is not kept.
     beyond: u64,
 }
 
-impl Account {
+impl UnreadNumbers {
     /// Adds the numbers of a text.
-    pub(crate) fn take(&mut self, text: &str, names: Vec<String>, values: &[f64]) {
+    pub(crate) fn add_text(&mut self, text: &str, names: Vec<String>, values: &[f64]) {
         let shape = shape_of(text);
         let place = match self.known.get(&shape) {
             Some(place) => *place,
@@ -53,7 +53,7 @@ impl Account {
             }
             None => {
                 let example = text.chars().take(WIDTH).collect();
-                let unread = Unread { shape: shape.clone(), example, names, ..Unread::default() };
+                let unread = UnreadShape { shape: shape.clone(), example, names, ..UnreadShape::default() };
                 self.shapes.push(unread);
                 self.known.insert(shape, self.shapes.len() - 1);
                 self.shapes.len() - 1
@@ -77,11 +77,11 @@ impl Account {
             let place = match self.known.get(&unread.shape) {
                 Some(place) => *place,
                 None if self.shapes.len() >= SHAPES => {
-                    self.beyond += unread.numbers();
+                    self.beyond += unread.number_count();
                     continue;
                 }
                 None => {
-                    self.shapes.push(Unread { count: 0, columns: Vec::new(), ..unread.clone() });
+                    self.shapes.push(UnreadShape { count: 0, columns: Vec::new(), ..unread.clone() });
                     self.known.insert(unread.shape.clone(), self.shapes.len() - 1);
                     self.shapes.len() - 1
                 }
@@ -98,18 +98,18 @@ impl Account {
     }
 
     /// The shapes, in the order of their first text.
-    pub fn shapes(&self) -> &[Unread] {
+    pub fn shapes(&self) -> &[UnreadShape] {
         &self.shapes
     }
 
     /// Number of numbers whose shape is not kept.
-    pub fn beyond(&self) -> u64 {
+    pub fn dropped_count(&self) -> u64 {
         self.beyond
     }
 }
 
 /// The numbers of a text, including `nan` and `inf`.
-pub(crate) fn numbers_of(text: &str) -> Vec<f64> {
+pub(crate) fn numbers_in_text(text: &str) -> Vec<f64> {
     let is_part = |sign: char| sign.is_alphanumeric() || matches!(sign, '.' | '+' | '-');
     let parts = text.split(|sign: char| !is_part(sign)).filter(|part| !part.is_empty());
     parts.filter_map(|part| part.trim_end_matches(['.', '-']).parse().ok()).collect()
@@ -189,28 +189,32 @@ mod tests {
 
     #[test]
     fn an_account_takes_another_behind_its_own() {
-        let mut account = Account::default();
-        account.take("dice ~ 0.5", vec!["dice".into()], &[0.5]);
-        let mut other = Account::default();
-        (0..2 * SHAPES).for_each(|nth| other.take(&format!("{} dice", "x".repeat(nth)), Vec::new(), &[1.0]));
-        other.take("dice ~ 0.7", vec!["dice".into()], &[0.7]);
+        let mut account = UnreadNumbers::default();
+        account.add_text("dice ~ 0.5", vec!["dice".into()], &[0.5]);
+        let mut other = UnreadNumbers::default();
+        (0..2 * SHAPES).for_each(|nth| other.add_text(&format!("{} dice", "x".repeat(nth)), Vec::new(), &[1.0]));
+        other.add_text("dice ~ 0.7", vec!["dice".into()], &[0.7]);
         account.add(&other);
         assert_eq!(account.shapes().len(), SHAPES);
-        assert_eq!(account.beyond(), other.beyond() + 1, "of the shapes that the other kept one found no place");
-        let mut two = Account::default();
-        two.take("dice ~ 0.7", vec!["dice".into()], &[0.7]);
+        assert_eq!(
+            account.dropped_count(),
+            other.dropped_count() + 1,
+            "of the shapes that the other kept one found no place"
+        );
+        let mut two = UnreadNumbers::default();
+        two.add_text("dice ~ 0.7", vec!["dice".into()], &[0.7]);
         account.add(&two);
         assert_eq!((account.shapes()[0].count, account.shapes()[0].columns.clone()), (2, vec![vec![0.5, 0.7]]));
     }
 
     #[test]
     fn numbers_are_kept_by_their_place_and_counted_beyond_the_limit() {
-        let mut account = Account::default();
+        let mut account = UnreadNumbers::default();
         for at in 0..300 {
-            account.take(&format!("{} dice ~ 0.5", "x".repeat(at + 1)), vec!["dice".into()], &[0.5, 1.0]);
+            account.add_text(&format!("{} dice ~ 0.5", "x".repeat(at + 1)), vec!["dice".into()], &[0.5, 1.0]);
         }
-        account.take("x dice ~ 0.7", vec!["dice".into()], &[0.7, 2.0]);
-        let (shapes, beyond) = (account.shapes(), account.beyond());
+        account.add_text("x dice ~ 0.7", vec!["dice".into()], &[0.7, 2.0]);
+        let (shapes, beyond) = (account.shapes(), account.dropped_count());
         assert_eq!((shapes.len(), beyond), (SHAPES, 2 * (300 - SHAPES as u64)));
         assert_eq!((shapes[0].count, shapes[0].columns.clone()), (2, vec![vec![0.5, 0.7], vec![1.0, 2.0]]));
     }

@@ -27,7 +27,7 @@ pub(crate) const AT_START: Config = Config { archive_offset: ArchiveOffset::Know
 
 /// Limits for what an archive may claim to hold.
 #[derive(Clone, Copy, Debug)]
-pub struct Limits {
+pub struct ArchiveLimits {
     /// Largest number of entries in the directory.
     pub members: usize,
     /// Largest size in bytes of all members together, expanded.
@@ -35,14 +35,14 @@ pub struct Limits {
 }
 
 /// One member that may be read.
-pub struct Member {
+pub struct ArchiveMember {
     name: String,
     entry: OwnedZipFileEntry,
     /// Bytes of this and all earlier members, expanded, as the directory claims them.
     claimed_up_to: u64,
 }
 
-impl Member {
+impl ArchiveMember {
     /// Its name, `/`-separated.
     pub fn name(&self) -> &str {
         &self.name
@@ -62,7 +62,7 @@ impl Member {
     ///
     /// # Errors
     /// `Corrupt` where it has no header at its offset, or reaches beyond the end of the file.
-    pub fn stored(&self, source: &Source) -> Result<Option<(u64, u64)>> {
+    pub fn stored_range(&self, source: &Source) -> Result<Option<(u64, u64)>> {
         /// Length of a header without its name and extra field. Its last two numbers are the lengths of those.
         const HEADER: usize = 30;
         if self.entry.compression() != CompressionMethod::Stored {
@@ -99,8 +99,8 @@ pub struct Refused {
 /// An open archive.
 pub struct Archive {
     source: Source,
-    limits: Limits,
-    members: Vec<Member>,
+    limits: ArchiveLimits,
+    members: Vec<ArchiveMember>,
     refused: Vec<Refused>,
     repeated: BTreeMap<String, usize>,
 }
@@ -109,9 +109,9 @@ impl Archive {
     /// Reads the directory of `source`.
     ///
     /// An archive without a readable directory is an error: it was cut short, or is not a zip archive.
-    pub fn open(source: Source, limits: Limits) -> Result<Self> {
+    pub fn open(source: Source, limits: ArchiveLimits) -> Result<Self> {
         let damaged = |error: ZipError| no_directory(source.as_ref(), &error);
-        let open = |config| ZipIterable::try_new(Cursor::new(source.as_ref()), config);
+        let open = |config| ZipIterable::try_new(SourceCursor::new(source.as_ref()), config);
         let mut entries = open(AT_START).or_else(|_| open(Config::default())).map_err(damaged)?;
         if entries.len() > limits.members {
             let message = format!("{} members, and archives are read up to {}", entries.len(), limits.members);
@@ -138,7 +138,7 @@ impl Archive {
     }
 
     /// Members that may be read, in archive order.
-    pub fn members(&self) -> &[Member] {
+    pub fn members(&self) -> &[ArchiveMember] {
         &self.members
     }
 
@@ -153,14 +153,18 @@ impl Archive {
     }
 
     /// A member's name in messages: `archive:member`.
-    pub fn full_name(&self, member: &Member) -> String {
+    pub fn full_name(&self, member: &ArchiveMember) -> String {
         format!("{}:{}", self.source.name(), member.name)
     }
 
     /// Passes a reader of one member's expanded bytes to `read`, which decides how many of them it takes.
-    pub(super) fn expand(&self, member: &Member, read: &mut dyn FnMut(&mut dyn Read) -> io::Result<()>) -> Result<()> {
+    pub(super) fn expand(
+        &self,
+        member: &ArchiveMember,
+        read: &mut dyn FnMut(&mut dyn Read) -> io::Result<()>,
+    ) -> Result<()> {
         let name = self.full_name(member);
-        let mut cursor = Cursor::new(self.source.as_ref());
+        let mut cursor = SourceCursor::new(self.source.as_ref());
         let options = ZipReadOptions::new();
         let mut reader =
             member.entry.as_ref().with_reader(&mut cursor, options).map_err(|error| broken(&name, &error))?;
@@ -168,7 +172,7 @@ impl Archive {
     }
 
     /// Expands one member of up to `limit` bytes.
-    pub fn read(&self, member: &Member, limit: u64) -> Result<Vec<u8>> {
+    pub fn read(&self, member: &ArchiveMember, limit: u64) -> Result<Vec<u8>> {
         let name = self.full_name(member);
         let claimed = member.entry.size();
         if claimed > limit {
@@ -195,13 +199,13 @@ impl Archive {
 }
 
 /// Members by their place in the directory, with the running total of what they claim.
-fn in_order(last: BTreeMap<String, (usize, OwnedZipFileEntry)>) -> Vec<Member> {
+fn in_order(last: BTreeMap<String, (usize, OwnedZipFileEntry)>) -> Vec<ArchiveMember> {
     let mut entries: Vec<_> = last.into_iter().map(|(name, (position, entry))| (position, name, entry)).collect();
     entries.sort_by_key(|(position, ..)| *position);
     let mut claimed_up_to = 0_u64;
     let with_total = |(_, name, entry): (usize, String, OwnedZipFileEntry)| {
         claimed_up_to = claimed_up_to.saturating_add(entry.size());
-        Member { name, entry, claimed_up_to }
+        ArchiveMember { name, entry, claimed_up_to }
     };
     entries.into_iter().map(with_total).collect()
 }
@@ -243,7 +247,7 @@ fn broken(name: &str, error: &ZipError) -> Error {
 }
 
 /// The name of the first member according to its own header, for archives whose directory is lost.
-pub fn first_name(source: &dyn ByteSource) -> Option<String> {
+pub fn first_member_name(source: &dyn ByteSource) -> Option<String> {
     let mut header = [0_u8; 30];
     source.read_at(0, &mut header).ok()?;
     let [b'P', b'K', 3, 4, .., low, high, _, _] = header else { return None };
@@ -253,19 +257,19 @@ pub fn first_name(source: &dyn ByteSource) -> Option<String> {
 }
 
 /// A byte source as a seekable reader.
-pub struct Cursor<'a> {
+pub struct SourceCursor<'a> {
     source: &'a dyn ByteSource,
     position: u64,
 }
 
-impl<'a> Cursor<'a> {
+impl<'a> SourceCursor<'a> {
     /// Starts at the beginning of `source`.
     pub fn new(source: &'a dyn ByteSource) -> Self {
         Self { source, position: 0 }
     }
 }
 
-impl Read for Cursor<'_> {
+impl Read for SourceCursor<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let left = self.source.len().saturating_sub(self.position);
         let len = usize::try_from(left).map_or(buffer.len(), |left| left.min(buffer.len()));
@@ -277,7 +281,7 @@ impl Read for Cursor<'_> {
     }
 }
 
-impl Seek for Cursor<'_> {
+impl Seek for SourceCursor<'_> {
     fn seek(&mut self, target: SeekFrom) -> io::Result<u64> {
         let position = match target {
             SeekFrom::Start(offset) => Some(offset),
@@ -293,8 +297,8 @@ impl Seek for Cursor<'_> {
 mod tests {
     use std::sync::Arc;
 
-    use super::{Archive, Limits};
-    use crate::fetch::Memory;
+    use super::{Archive, ArchiveLimits};
+    use crate::fetch::MemorySource;
 
     /// An archive as `torch.save` writes it: stored entries below a folder, and ZIP64 records at the end that none needs.
     #[allow(clippy::cast_possible_truncation, reason = "a few hundred bytes")]
@@ -329,8 +333,8 @@ mod tests {
     fn a_directory_lies_where_the_archive_says_whatever_the_length_of_a_name() {
         for len in 1..100 {
             let bytes = of_torch(&"x".repeat(len));
-            let limits = Limits { members: 10, total_bytes: 1000 };
-            let archive = Archive::open(Arc::new(Memory::new("x.pt", bytes)), limits);
+            let limits = ArchiveLimits { members: 10, total_bytes: 1000 };
+            let archive = Archive::open(Arc::new(MemorySource::new("x.pt", bytes)), limits);
             assert_eq!(archive.map(|archive| archive.members().len()).ok(), Some(4), "a folder of {len} letters");
         }
     }

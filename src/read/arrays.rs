@@ -1,8 +1,8 @@
 //! Arrays that belong to no other check: NumPy files and archives, tensor files without parameters, and pictures.
 
 use super::dump::{Activations, activations};
-use super::picture::{self, Picture, PictureFormat};
-use super::tensor::{Stored, TensorData};
+use super::picture::{self, DecodedPicture, PictureFormat};
+use super::tensor::{StoredValue, TensorData};
 use super::tensor_file;
 use crate::error::Result;
 use crate::fetch::{Files, Source};
@@ -29,15 +29,15 @@ pub enum ArrayContent {
     /// Numbers.
     Tensor(TensorData),
     /// Pixels.
-    Picture(Picture),
+    Picture(DecodedPicture),
     /// Not read; the reason.
     Unread(String),
 }
 
 /// The file of arrays at `path`, which begins with `head`; `None` for any other file.
 pub fn recognise(path: &str, head: &[u8], source: &Source) -> Option<ArrayFile> {
-    let picture = PictureFormat::of(path, head);
-    let is_array = picture.is_some() || tensor_file::is_of_numpy(head, source) || holds_arrays(path, head, source);
+    let picture = PictureFormat::from_file(path, head);
+    let is_array = picture.is_some() || tensor_file::is_numpy_file(head, source) || holds_arrays(path, head, source);
     is_array.then(|| ArrayFile { path: path.to_owned(), picture })
 }
 
@@ -61,16 +61,16 @@ impl ArrayFile {
     }
 }
 
-fn named(name: String, stored: Stored) -> NamedArray {
+fn named(name: String, stored: StoredValue) -> NamedArray {
     let content = match stored {
-        Stored::Tensor(tensor) if picture::is_picture(&tensor) => picture::of_tensor(&tensor)
+        StoredValue::Tensor(tensor) if picture::is_picture(&tensor) => picture::picture_of_tensor(&tensor)
             .map_or_else(|error| ArrayContent::Unread(error.to_string()), ArrayContent::Picture),
-        Stored::Tensor(tensor) => ArrayContent::Tensor(tensor),
-        Stored::Unsupported(reason) => ArrayContent::Unread(reason),
-        Stored::Part(part) if part.tensor.shape == part.shape => ArrayContent::Tensor(part.tensor),
-        Stored::Part(part) => ArrayContent::Unread(format!("holds a part of {:?}, no array", part.shape)),
-        Stored::Plain(value) => ArrayContent::Unread(format!("holds the value `{value}`, no array")),
-        Stored::Shape(shape) => ArrayContent::Unread(format!("holds the shape {shape:?}, no array")),
+        StoredValue::Tensor(tensor) => ArrayContent::Tensor(tensor),
+        StoredValue::Unsupported(reason) => ArrayContent::Unread(reason),
+        StoredValue::Part(part) if part.tensor.shape == part.shape => ArrayContent::Tensor(part.tensor),
+        StoredValue::Part(part) => ArrayContent::Unread(format!("holds a part of {:?}, no array", part.shape)),
+        StoredValue::Plain(value) => ArrayContent::Unread(format!("holds the value `{value}`, no array")),
+        StoredValue::Shape(shape) => ArrayContent::Unread(format!("holds the shape {shape:?}, no array")),
     };
     NamedArray { name, content }
 }

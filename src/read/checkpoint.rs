@@ -21,19 +21,21 @@ use std::collections::BTreeMap;
 
 use super::dump::activations;
 use super::json::{self, Json};
-use super::tensor::Stored;
+use super::tensor::StoredValue;
 use super::tensor_file;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::{Files, Source};
 
-pub use gathered::{gathered, without_shards};
-pub use opened::{Checkpoint, ModelFacts, Parameter, Piece, Pieces, Scale, Spread};
-pub use place::{CheckpointPlace, Format};
-pub use settings::{CONFIGURATIONS, Plain};
+pub use gathered::{gather_folders, without_shards};
+pub use opened::{
+    BlockNumbers, Checkpoint, CheckpointParameter, ModelFacts, ParameterPiece, ParameterPieces, WeightScale,
+};
+pub use place::{CheckpointFormat, CheckpointPlace};
+pub use settings::{CONFIGURATIONS, PlainValues};
 
 /// Part of a checkpoint that a file is.
 #[derive(Debug)]
-pub enum Recognised {
+pub enum CheckpointFileKind {
     /// Checkpoint, or a shard of one.
     File,
     /// One rank's part of a checkpoint.
@@ -45,36 +47,38 @@ pub enum Recognised {
 }
 
 /// Recognises the file at `path` that starts with `head` as part of a checkpoint; `None` for another format.
-pub fn recognise(path: &str, head: &[u8], source: &Source) -> Option<Result<Recognised>> {
+pub fn recognise(path: &str, head: &[u8], source: &Source) -> Option<Result<CheckpointFileKind>> {
     if dcp::is_description(path, head) {
-        return Some(Ok(Recognised::File));
+        return Some(Ok(CheckpointFileKind::File));
     }
     if is_index(head) {
-        return Some(read_index(source).map(Recognised::Index));
+        return Some(read_index(source).map(CheckpointFileKind::Index));
     }
-    if !tensor_file::holds_names(head, source) {
+    if !tensor_file::holds_named_tensors(head, source) {
         return None;
     }
     match tensor_file::open_all(source.clone()) {
         // Arrays and activations are no parameters.
         Ok(stored) if activations(path, &stored).is_some() => None,
-        Ok(stored) if stored.iter().any(|(_, stored)| matches!(stored, Stored::Part(_))) => Some(Ok(Recognised::Part)),
-        Ok(stored) if stored.iter().any(|(_, stored)| is_weight(stored)) => Some(Ok(Recognised::File)),
-        Ok(_) if gathered::is_description(path) => Some(Ok(Recognised::File)),
-        Ok(_) => Some(Ok(Recognised::Other("holds no floating-point tensors".into()))),
+        Ok(stored) if stored.iter().any(|(_, stored)| matches!(stored, StoredValue::Part(_))) => {
+            Some(Ok(CheckpointFileKind::Part))
+        }
+        Ok(stored) if stored.iter().any(|(_, stored)| is_weight(stored)) => Some(Ok(CheckpointFileKind::File)),
+        Ok(_) if gathered::is_description(path) => Some(Ok(CheckpointFileKind::File)),
+        Ok(_) => Some(Ok(CheckpointFileKind::Other("holds no floating-point tensors".into()))),
         // The arguments of a run are pickled objects of the trainer; there is nothing to compare in them.
         Err(error) if error.kind() == ErrorKind::Unsupported && tensor_file::is_without_storages(source) => {
-            Some(Ok(Recognised::Other(format!("holds no tensors, and {}", error.message()))))
+            Some(Ok(CheckpointFileKind::Other(format!("holds no tensors, and {}", error.message()))))
         }
         Err(error) => Some(Err(error)),
     }
 }
 
-fn is_weight(stored: &Stored) -> bool {
+fn is_weight(stored: &StoredValue) -> bool {
     match stored {
-        Stored::Tensor(tensor) => tensor.dtype.is_float() || tensor.dtype.is_complex(),
-        Stored::Unsupported(_) | Stored::Part(_) => true,
-        Stored::Plain(_) | Stored::Shape(_) => false,
+        StoredValue::Tensor(tensor) => tensor.dtype.is_float() || tensor.dtype.is_complex(),
+        StoredValue::Unsupported(_) | StoredValue::Part(_) => true,
+        StoredValue::Plain(_) | StoredValue::Shape(_) => false,
     }
 }
 
@@ -111,11 +115,11 @@ impl CheckpointPlace {
     /// Where the checkpoint's only file cannot be opened, or the folder's files contradict each other.
     pub fn open(&self, files: &dyn Files) -> Result<Checkpoint> {
         let mut checkpoint = match self.format {
-            Format::Whole => self.open_whole(files),
-            Format::Megatron => megatron::open(self, files),
-            Format::Dcp => dcp::open(self, files),
-            Format::Zero => zero::open(self, files),
-            Format::Fsdp => fsdp::open(self, files),
+            CheckpointFormat::Whole => self.open_whole(files),
+            CheckpointFormat::Megatron => megatron::open(self, files),
+            CheckpointFormat::Dcp => dcp::open(self, files),
+            CheckpointFormat::Zero => zero::open(self, files),
+            CheckpointFormat::Fsdp => fsdp::open(self, files),
         }?;
         checkpoint.plain.read_beside(self, files);
         Ok(checkpoint)
@@ -126,21 +130,23 @@ impl CheckpointPlace {
         for (file, names) in &self.shards {
             match files.open(file).and_then(tensor_file::open_with_facts) {
                 Ok(stored) => {
-                    checkpoint.plain.take(&stored, settings::is_torch(file));
-                    checkpoint.add(stored);
+                    checkpoint.plain.add_file(&stored, settings::is_torch(file));
+                    checkpoint.add_stored(stored);
                 }
                 Err(error) if names.is_empty() => return Err(error),
                 Err(error) => {
-                    let unread = names.iter().map(|name| (name.clone(), Parameter::Unread(error.to_string())));
+                    let unread =
+                        names.iter().map(|name| (name.clone(), CheckpointParameter::Unread(error.to_string())));
                     checkpoint.parameters.extend(unread);
                 }
             }
             for name in names {
-                let missing = || Parameter::Unread(format!("the index promises it in {file}, which does not hold it"));
+                let missing =
+                    || CheckpointParameter::Unread(format!("the index promises it in {file}, which does not hold it"));
                 checkpoint.parameters.entry(name.clone()).or_insert_with(missing);
             }
         }
-        checkpoint.facts = arguments::of_configuration(&self.folder(), files);
+        checkpoint.facts = arguments::configuration_facts(&self.folder(), files);
         Ok(checkpoint)
     }
 }

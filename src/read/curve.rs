@@ -48,42 +48,42 @@ use crate::fetch::{ByteSource, Room, Source};
 use crate::read::ending;
 use pattern::LogPattern;
 
-pub use declared::Declared;
-pub use file::{CurveFile, Note};
-pub use format::{Format, Logged};
+pub use declared::DeclaredSettings;
+pub use file::{CurveFile, CurveNote};
+pub use format::{CurveFormat, LossMeaning};
 pub use norms::{LayerNorms, ParameterNorms};
-pub use text::{Readable, readable};
-pub use told::Told;
+pub use text::{DecodedText, decode_text};
+pub use told::LogFacts;
 
 /// The format of a curve file, from its first bytes (at most 64 KiB of `source`, in `head`).
 ///
 /// A text whose beginning does not show its format is searched further, because a training log may begin with pages of
 /// configuration.
-pub fn recognise(head: &[u8], source: &dyn ByteSource) -> Option<Format> {
+pub fn recognise(head: &[u8], source: &dyn ByteSource) -> Option<CurveFormat> {
     if tensorboard::recognise(head) {
-        return Some(Format::TensorBoard);
+        return Some(CurveFormat::TensorBoard);
     }
     if wandb::recognise(head) {
-        return Some(Format::Wandb);
+        return Some(CurveFormat::Wandb);
     }
     if swanlab::recognise(head) {
-        return Some(Format::SwanLab);
+        return Some(CurveFormat::SwanLab);
     }
     if let Some(format) = database::recognise(head, source) {
         return Some(format);
     }
     if has_nul_blocks(head) {
-        return is_log(source).then_some(Format::Log);
+        return is_log(source).then_some(CurveFormat::Log);
     }
     let text = text_of(head)?;
     match text.as_bytes().first()? {
         b'{' | b'[' => shape::recognise(text)
-            .or_else(|| nested::recognise(text, source).then_some(Format::JsonNested))
-            .or_else(|| is_log(source).then_some(Format::Log)),
-        _ if mlflow::recognise(text) => Some(Format::Mlflow),
-        _ if step_loss::recognise(text) => Some(Format::StepLoss),
-        _ if table::recognise(text) => Some(Format::Table),
-        _ => is_log(source).then_some(Format::Log),
+            .or_else(|| nested::recognise(text, source).then_some(CurveFormat::JsonNested))
+            .or_else(|| is_log(source).then_some(CurveFormat::Log)),
+        _ if mlflow::recognise(text) => Some(CurveFormat::Mlflow),
+        _ if step_loss::recognise(text) => Some(CurveFormat::StepLoss),
+        _ if table::recognise(text) => Some(CurveFormat::Table),
+        _ => is_log(source).then_some(CurveFormat::Log),
     }
 }
 
@@ -93,9 +93,9 @@ fn is_log(source: &dyn ByteSource) -> bool {
 }
 
 /// The format of a log that the user's pattern reads; `None` for a text without a matching line.
-pub fn recognise_pattern(head: &[u8], source: &dyn ByteSource, pattern: &LogPattern) -> Option<Format> {
+pub fn recognise_pattern(head: &[u8], source: &dyn ByteSource, pattern: &LogPattern) -> Option<CurveFormat> {
     text_of(head)?;
-    log::matches(source, pattern).then(|| Format::Pattern(pattern.clone()))
+    log::matches_pattern(source, pattern).then(|| CurveFormat::Pattern(pattern.clone()))
 }
 
 /// Whether a text has blocks of NUL bytes in it, as a power failure leaves them.
@@ -129,26 +129,26 @@ fn text_of(head: &[u8]) -> Option<&str> {
 }
 
 /// Reads a curve file: one entry per run in it, whose points fill `room`.
-pub fn read(source: Source, format: Format, room: &Arc<Room>) -> Result<Vec<CurveFile>> {
+pub fn read(source: Source, format: CurveFormat, room: &Arc<Room>) -> Result<Vec<CurveFile>> {
     let bytes = source.as_ref();
     let file = match &format {
-        Format::Trackio | Format::MlflowDatabase => return database::read(bytes, room),
-        Format::TrainerState => trainer_state::read(bytes, room),
-        Format::JsonLines => records::read_lines(bytes, room),
-        Format::JsonRecords => records::read_array(bytes, room),
-        Format::StepsJson => steps_json::read(bytes, room),
-        Format::JsonNested => nested::read(bytes, room),
-        Format::PageJson => page_json::read(bytes, room),
-        Format::StepLoss => step_loss::read(bytes),
-        Format::Megatron => megatron::read(bytes, room),
-        Format::MindSpeed => mindspeed::read(bytes),
-        Format::TensorBoard => tensorboard::read(bytes, room),
-        Format::Wandb => wandb::read(bytes, room),
-        Format::SwanLab => swanlab::read(bytes, room),
-        Format::Mlflow => mlflow::read(bytes, room),
-        Format::Table => table::read(bytes, room),
-        Format::Log => log::read(bytes, room),
-        Format::Pattern(pattern) => log::read_with(bytes, room, pattern),
+        CurveFormat::Trackio | CurveFormat::MlflowDatabase => return database::read(bytes, room),
+        CurveFormat::TrainerState => trainer_state::read(bytes, room),
+        CurveFormat::JsonLines => records::read_lines(bytes, room),
+        CurveFormat::JsonRecords => records::read_array(bytes, room),
+        CurveFormat::StepsJson => steps_json::read(bytes, room),
+        CurveFormat::JsonNested => nested::read(bytes, room),
+        CurveFormat::PageJson => page_json::read(bytes, room),
+        CurveFormat::StepLoss => step_loss::read(bytes),
+        CurveFormat::Megatron => megatron::read(bytes, room),
+        CurveFormat::MindSpeed => mindspeed::read(bytes),
+        CurveFormat::TensorBoard => tensorboard::read(bytes, room),
+        CurveFormat::Wandb => wandb::read(bytes, room),
+        CurveFormat::SwanLab => swanlab::read(bytes, room),
+        CurveFormat::Mlflow => mlflow::read(bytes, room),
+        CurveFormat::Table => table::read(bytes, room),
+        CurveFormat::Log => log::read(bytes, room),
+        CurveFormat::Pattern(pattern) => log::read_with_pattern(bytes, room, pattern),
     };
     Ok(vec![file?])
 }
@@ -158,10 +158,10 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::fetch::Memory;
+    use crate::fetch::MemorySource;
 
     fn recognised(text: &str) -> Option<&'static str> {
-        let source = Memory::new("file", text.as_bytes().to_vec());
+        let source = MemorySource::new("file", text.as_bytes().to_vec());
         recognise(text.as_bytes(), &source).map(|format| format.name())
     }
 
@@ -231,12 +231,12 @@ mod tests {
         #[test]
         fn whatever_a_file_holds_readers_answer(text in nearly()) {
             let formats = [
-                Format::TrainerState, Format::JsonLines, Format::JsonRecords, Format::StepsJson, Format::StepLoss, Format::Megatron,
-                Format::MindSpeed, Format::TensorBoard, Format::Wandb, Format::SwanLab, Format::Trackio, Format::Mlflow, Format::Table, Format::Log,
+                CurveFormat::TrainerState, CurveFormat::JsonLines, CurveFormat::JsonRecords, CurveFormat::StepsJson, CurveFormat::StepLoss, CurveFormat::Megatron,
+                CurveFormat::MindSpeed, CurveFormat::TensorBoard, CurveFormat::Wandb, CurveFormat::SwanLab, CurveFormat::Trackio, CurveFormat::Mlflow, CurveFormat::Table, CurveFormat::Log,
             ];
             let _recognised = recognised(&text);
             for format in formats {
-                let source: Source = Arc::new(Memory::new("file", text.as_bytes().to_vec()));
+                let source: Source = Arc::new(MemorySource::new("file", text.as_bytes().to_vec()));
                 let _outcome = read(source, format, &Room::unlimited());
             }
         }

@@ -43,7 +43,7 @@ const fn fifths() -> [(u64, u32); POWERS] {
 
 /// The `f64` nearest to a plain decimal number (`-2.718`, `1.5e-09`); `None` for a text that the standard library has to read.
 #[inline]
-pub(crate) fn nearest(text: &[u8]) -> Option<f64> {
+pub(crate) fn nearest_f64(text: &[u8]) -> Option<f64> {
     let (is_negative, text) = match text {
         [b'-', rest @ ..] => (true, rest),
         _ => (false, text),
@@ -156,7 +156,7 @@ fn divided(whole: u64, power: usize) -> Option<f64> {
 mod tests {
     use proptest::prelude::{Strategy, any, prop_assert_eq, prop_oneof, proptest};
 
-    use super::nearest;
+    use super::nearest_f64;
 
     /// Numbers as programs write them: in full, of 32 bits, rounded, small and large.
     #[allow(clippy::cast_possible_truncation, reason = "numbers of 32 bits are wanted")]
@@ -180,14 +180,14 @@ mod tests {
     proptest! {
         #[test]
         fn it_is_what_the_standard_library_reads(text in written()) {
-            if let Some(value) = nearest(text.as_bytes()) {
+            if let Some(value) = nearest_f64(text.as_bytes()) {
                 prop_assert_eq!(Ok(value.to_bits()), text.parse::<f64>().map(f64::to_bits), "{}", text);
             }
         }
 
         #[test]
         fn no_text_is_read_that_the_standard_library_refuses(text in "[-+]?[0-9.eE+-]{0,24}") {
-            if let Some(value) = nearest(text.as_bytes()) {
+            if let Some(value) = nearest_f64(text.as_bytes()) {
                 prop_assert_eq!(Ok(value.to_bits()), text.parse::<f64>().map(f64::to_bits), "{}", text);
             }
         }
@@ -196,7 +196,7 @@ mod tests {
     #[test]
     fn statistics_of_32_bits_are_read_in_the_short_way() {
         let texts = (0..10_000_u16).map(|at| format!("{:?}", f64::from((f32::from(at) * 0.7321).sin() * 1e4)));
-        let left = texts.filter(|text| nearest(text.as_bytes()).is_none()).count();
+        let left = texts.filter(|text| nearest_f64(text.as_bytes()).is_none()).count();
         // Those whose product lies beside the half of a unit: two in 2048.
         assert!(left < 50, "{left} of 10 000 are left to the standard library");
     }
@@ -206,12 +206,12 @@ mod tests {
         for text in
             ["", "-", ".5", "+1", "nan", "inf", "1e", "1e+", "1.2.3", "1-2", "0x1", "1e20", "12345678901234567890123"]
         {
-            assert_eq!(nearest(text.as_bytes()), None, "{text}");
+            assert_eq!(nearest_f64(text.as_bytes()), None, "{text}");
         }
         for (text, value) in
             [("0", 0.0), ("-0.0", -0.0), ("1.", 1.0), ("1e-05", 1e-5), ("4.126543998718262", 4.126_543_998_718_262)]
         {
-            assert_eq!(nearest(text.as_bytes()).map(f64::to_bits), Some(f64::to_bits(value)), "{text}");
+            assert_eq!(nearest_f64(text.as_bytes()).map(f64::to_bits), Some(f64::to_bits(value)), "{text}");
         }
     }
 }

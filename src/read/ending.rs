@@ -161,19 +161,19 @@ impl EndingLines {
     }
 
     /// Whether a line may be part of an error or state that the run completed, whatever lines come before it.
-    pub(crate) fn may_tell(line: &str) -> bool {
+    pub(crate) fn may_show_end(line: &str) -> bool {
         HINT.is_match(line)
     }
 
     /// Notes a training record: any error before it was handled.
-    pub(crate) fn record(&mut self) {
+    pub(crate) fn note_record(&mut self) {
         self.told.clear();
         (self.is_complete, self.is_ignored, self.since) = (false, false, 0);
     }
 
     /// Takes a line. Returns whether it is part of an error, and so no record.
-    pub(crate) fn line(&mut self, line: &str) -> bool {
-        if !self.is_open() && !Self::may_tell(line) {
+    pub(crate) fn take_line(&mut self, line: &str) -> bool {
+        if !self.is_open() && !Self::may_show_end(line) {
             return false;
         }
         let prefix = PREFIX.captures(line);
@@ -395,7 +395,7 @@ pub(crate) fn recognise(source: &dyn ByteSource) -> bool {
     }
     let mut lines = EndingLines::default();
     for line in String::from_utf8_lossy(&bytes).split(['\n', '\r']) {
-        lines.line(line);
+        lines.take_line(line);
     }
     lines.finish().error.is_some()
 }

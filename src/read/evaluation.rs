@@ -28,11 +28,11 @@ mod tokens;
 mod unread;
 
 pub use answer::{Answer, AnswerFile};
-pub use assemble::{EvaluationFile, Evaluations, answers, read, rollouts};
-pub use damage::Damage;
-pub use kind::{FileKind, recognise};
-pub use question::{Sample, SampleTexts, Samples, TextPlace, Value};
+pub use assemble::{EvaluationFile, Evaluations, measure_answers, read, read_rollouts};
+pub use damage::EvaluationDamage;
+pub use kind::{EvaluationFileKind, recognise};
+pub use question::{EvaluationSample, SampleTexts, SampleValue, Samples, TextPlace};
 pub use rollout::{RolloutRecord, RolloutStep, Rollouts};
-pub use run::{Harness, Run, Score, ScoreName, Task};
-pub use texts::{KeptOpen, texts};
+pub use run::{EvaluationRun, EvaluationTask, Harness, Score, ScoreName};
+pub use texts::{OpenFiles, sample_texts};
 pub use tokens::{AnswerSettings, Generation, Generations, Token};

@@ -20,14 +20,14 @@ const FRAMEWORKS: [&str; 8] = [
 ];
 
 /// Whether a recorded frame stands in the code of a framework.
-pub fn is_of_framework(text: &str) -> bool {
+pub fn is_framework_frame(text: &str) -> bool {
     let path = text.split_once(", line ").map_or(text, |(path, _)| path);
     FRAMEWORKS.iter().any(|folder| path.contains(folder))
 }
 
 /// One frame of a call stack.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Frame {
+pub struct StackFrame {
     /// Path as recorded on the machine of the run.
     pub file: String,
     /// Line number, from 1.
@@ -38,7 +38,7 @@ pub struct Frame {
     pub code: String,
 }
 
-impl Frame {
+impl StackFrame {
     /// Reads a recorded frame.
     pub fn parse(text: &str) -> Option<Self> {
         let (file, rest) = text.trim_start().strip_prefix("File ")?.split_once(", line ")?;
@@ -60,14 +60,14 @@ impl Frame {
 }
 
 /// The innermost frame in the user's own code; `stack` is innermost first.
-pub fn innermost_own(stack: &[String]) -> Option<Frame> {
-    stack.iter().filter_map(|text| Frame::parse(text)).find(|frame| !frame.is_library())
+pub fn innermost_user_frame(stack: &[String]) -> Option<StackFrame> {
+    stack.iter().filter_map(|text| StackFrame::parse(text)).find(|frame| !frame.is_library())
 }
 
 /// The innermost frame outside frameworks and Python itself, if it belongs to a library: the calling line of a library's model.
-pub fn innermost_of_model(stack: &[String]) -> Option<Frame> {
-    let is_python = |frame: &Frame| frame.file.starts_with('<') || !frame.file.contains("-packages/");
-    let first = stack.iter().filter(|text| !is_of_framework(text)).find_map(|text| Frame::parse(text))?;
+pub fn innermost_model_frame(stack: &[String]) -> Option<StackFrame> {
+    let is_python = |frame: &StackFrame| frame.file.starts_with('<') || !frame.file.contains("-packages/");
+    let first = stack.iter().filter(|text| !is_framework_frame(text)).find_map(|text| StackFrame::parse(text))?;
     (first.is_library() && !is_python(&first)).then_some(first)
 }
 
@@ -82,7 +82,7 @@ mod tests {
             "File /workspace/my torch model/gpt.py, line 46, in forward, \n x = self.ln_1(x)".to_owned(),
             "File train.py, line 9, in <module>, \n main()".to_owned(),
         ];
-        let frame = innermost_own(&stack).expect("there is one");
+        let frame = innermost_user_frame(&stack).expect("there is one");
         assert_eq!((frame.file.as_str(), frame.line), ("/workspace/my torch model/gpt.py", 46));
         assert_eq!((frame.function.as_str(), frame.code.as_str()), ("forward", "x = self.ln_1(x)"));
     }
@@ -94,15 +94,15 @@ mod tests {
             "File /v/lib/python3.11/site-packages/transformers/modeling_llama.py, line 197, in forward, \n a = q @ k";
         let own = "File /w/train.py, line 9, in step, \n model(x)";
         let stack = [torch, model, own].map(str::to_owned);
-        assert_eq!(innermost_of_model(&stack).map(|frame| frame.line), Some(197));
-        assert_eq!(innermost_own(&stack).map(|frame| frame.line), Some(9));
-        assert_eq!(innermost_of_model(&[torch, own].map(str::to_owned)), None, "the own line says it");
+        assert_eq!(innermost_model_frame(&stack).map(|frame| frame.line), Some(197));
+        assert_eq!(innermost_user_frame(&stack).map(|frame| frame.line), Some(9));
+        assert_eq!(innermost_model_frame(&[torch, own].map(str::to_owned)), None, "the own line says it");
     }
 
     #[test]
     fn other_texts_are_no_frames() {
         for text in ["", "File", "File a, line x, in f", "Traceback", "File a, line 99999999999999999999, in f"] {
-            assert_eq!(Frame::parse(text), None, "{text}");
+            assert_eq!(StackFrame::parse(text), None, "{text}");
         }
     }
 }

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use super::tensor::{ByteOrder, Placement, TensorData};
+use super::tensor::{ByteOrder, ElementPlacement, TensorData};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::ByteSource;
 
@@ -17,7 +17,7 @@ const MAX_PARTS: usize = 1 << 20;
 ///
 /// # Errors
 /// `Corrupt` where there are no parts, or where element types or the other axes differ.
-pub(crate) fn joined(mut parts: Vec<TensorData>, axis: usize) -> Result<TensorData> {
+pub(crate) fn join_along_axis(mut parts: Vec<TensorData>, axis: usize) -> Result<TensorData> {
     let Some(first) = parts.first() else { return Err(Error::corrupt("a tensor", "has no parts")) };
     if parts.len() == 1 {
         return parts.pop().ok_or_else(|| Error::corrupt("a tensor", "has no parts"));
@@ -41,7 +41,7 @@ pub(crate) fn joined(mut parts: Vec<TensorData>, axis: usize) -> Result<TensorDa
     let len = elements.checked_mul(dtype.size() as u64).ok_or_else(too_large)?;
     let row = widths.iter().sum();
     let source = Joined { name, parts, widths, row, size: dtype.size(), len };
-    let placement = Placement { offset: 0, len, strides: None, order: ByteOrder::Little };
+    let placement = ElementPlacement { offset: 0, len, strides: None, order: ByteOrder::Little };
     TensorData::new(Arc::new(source), dtype, shape, placement)
 }
 
@@ -49,7 +49,7 @@ pub(crate) fn joined(mut parts: Vec<TensorData>, axis: usize) -> Result<TensorDa
 ///
 /// # Errors
 /// `Corrupt` where they overlap, leave a gap or reach beyond it.
-pub(crate) fn grid(name: &str, shape: &[u64], parts: Vec<(Vec<u64>, TensorData)>) -> Result<TensorData> {
+pub(crate) fn join_grid(name: &str, shape: &[u64], parts: Vec<(Vec<u64>, TensorData)>) -> Result<TensorData> {
     if shape.len() > MAX_AXES || parts.len() > MAX_PARTS {
         let message = format!("{} axes in {} parts are more than are read", shape.len(), parts.len());
         return Err(Error::new(ErrorKind::LimitExceeded, name, message));
@@ -94,7 +94,7 @@ fn region(name: &str, start: &[u64], lens: &[u64], mut parts: Vec<(Vec<u64>, Ten
             };
             joined_slabs.push(region(name, &inner(start, from), &inner(lens, to - from), inside)?);
         }
-        return if next == first + len { joined(joined_slabs, axis) } else { Err(uncovered()) };
+        return if next == first + len { join_along_axis(joined_slabs, axis) } else { Err(uncovered()) };
     }
     Err(uncovered())
 }
@@ -227,13 +227,13 @@ impl ByteSource for Joined {
         &self.name
     }
 
-    fn holder(&self, offset: u64) -> &str {
+    fn file_name_at(&self, offset: u64) -> &str {
         let element = offset / self.size as u64;
         let (row, at) = (element / self.row.max(1), element % self.row.max(1));
         let mut start = 0;
         for (part, width) in self.parts.iter().zip(&self.widths) {
             if at < start + width {
-                return part.holder(row * width + (at - start));
+                return part.file_name_at(row * width + (at - start));
             }
             start += width;
         }
@@ -265,14 +265,15 @@ impl ByteSource for Joined {
 mod tests {
     use super::*;
     use crate::dtype::Dtype;
-    use crate::fetch::Memory;
+    use crate::fetch::MemorySource;
 
     /// A tensor of bytes that counts from `first` on.
     fn counted(first: u8, shape: &[u64]) -> TensorData {
         let len = shape.iter().product::<u64>();
         let bytes: Vec<u8> = (0..len).map(|at| first + u8::try_from(at).expect("small")).collect();
-        let placement = Placement { offset: 0, len, strides: None, order: ByteOrder::Little };
-        TensorData::new(Arc::new(Memory::new("part", bytes)), Dtype::U8, shape.to_vec(), placement).expect("a tensor")
+        let placement = ElementPlacement { offset: 0, len, strides: None, order: ByteOrder::Little };
+        TensorData::new(Arc::new(MemorySource::new("part", bytes)), Dtype::U8, shape.to_vec(), placement)
+            .expect("a tensor")
     }
 
     fn all(tensor: &TensorData) -> Vec<u8> {
@@ -283,9 +284,9 @@ mod tests {
 
     #[test]
     fn parts_are_put_together_along_either_axis() {
-        let rows = joined(vec![counted(0, &[1, 3]), counted(3, &[2, 3])], 0).expect("joined");
+        let rows = join_along_axis(vec![counted(0, &[1, 3]), counted(3, &[2, 3])], 0).expect("joined");
         assert_eq!((rows.shape.as_slice(), all(&rows)), ([3, 3].as_slice(), (0..9).collect()));
-        let columns = joined(vec![counted(0, &[2, 2]), counted(10, &[2, 3])], 1).expect("joined");
+        let columns = join_along_axis(vec![counted(0, &[2, 2]), counted(10, &[2, 3])], 1).expect("joined");
         assert_eq!(columns.shape, [2, 5]);
         assert_eq!(all(&columns), [0, 1, 10, 11, 12, 2, 3, 13, 14, 15]);
         for (start, len) in [(1, 3), (3, 5), (4, 6), (0, 10)] {
@@ -298,7 +299,7 @@ mod tests {
 
     #[test]
     fn a_joined_tensor_is_cut_and_transposed_without_being_held() {
-        let whole = joined(vec![counted(0, &[2, 2]), counted(10, &[2, 3])], 1).expect("joined");
+        let whole = join_along_axis(vec![counted(0, &[2, 2]), counted(10, &[2, 3])], 1).expect("joined");
         assert_eq!(all(&whole.narrowed(1, 1, 3).expect("a part")), [1, 10, 11, 3, 13, 14]);
         assert_eq!(all(&whole.narrowed(0, 1, 1).expect("a part")), [2, 3, 13, 14, 15]);
         assert_eq!(all(&whole.transposed().expect("transposed")), [0, 2, 1, 3, 10, 13, 11, 14, 12, 15]);
@@ -311,22 +312,22 @@ mod tests {
         let parts = || {
             vec![part(0, [0, 0], [2, 2]), part(10, [0, 2], [2, 1]), part(20, [2, 0], [1, 2]), part(30, [2, 2], [1, 1])]
         };
-        let whole = grid("g", &[3, 3], parts()).expect("a grid");
+        let whole = join_grid("g", &[3, 3], parts()).expect("a grid");
         assert_eq!(all(&whole), [0, 1, 10, 2, 3, 11, 20, 21, 30]);
         for lost in 0..4 {
             let mut parts = parts();
             parts.remove(lost);
-            assert!(grid("g", &[3, 3], parts).is_err(), "{lost}");
+            assert!(join_grid("g", &[3, 3], parts).is_err(), "{lost}");
         }
-        assert!(grid("g", &[2, 3], parts()).is_err(), "beyond the shape");
+        assert!(join_grid("g", &[2, 3], parts()).is_err(), "beyond the shape");
         let overlapping = vec![part(0, [0, 0], [2, 3]), part(0, [1, 0], [2, 3])];
-        assert!(grid("g", &[3, 3], overlapping).is_err());
+        assert!(join_grid("g", &[3, 3], overlapping).is_err());
     }
 
     #[test]
     fn unlike_parts_are_refused() {
-        assert!(joined(vec![counted(0, &[1, 3]), counted(0, &[1, 2])], 0).is_err());
-        assert!(joined(vec![counted(0, &[1, 3]), counted(0, &[1, 2])], 2).is_err());
-        assert!(joined(Vec::new(), 0).is_err());
+        assert!(join_along_axis(vec![counted(0, &[1, 3]), counted(0, &[1, 2])], 0).is_err());
+        assert!(join_along_axis(vec![counted(0, &[1, 3]), counted(0, &[1, 2])], 2).is_err());
+        assert!(join_along_axis(Vec::new(), 0).is_err());
     }
 }

@@ -16,7 +16,7 @@ mod value;
 mod write;
 
 pub use batches::{Batch, Batches};
-pub use limits::Limits;
+pub use limits::JsonLimits;
 pub use parser::{Parser, parse, parse_bytes};
 pub use tape::{Item, Tape};
 pub use value::Json;

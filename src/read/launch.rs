@@ -10,15 +10,15 @@ const MOST: usize = 32;
 
 /// Parallel sizes as arguments name them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Arguments {
+pub struct LaunchArguments {
     /// Path of the file that holds them.
     pub path: String,
     text: String,
 }
 
-impl Arguments {
+impl LaunchArguments {
     /// The first file beside the artifacts that names a parallel size.
-    pub fn beside(files: &dyn Files) -> Option<Self> {
+    pub fn find_beside_artifacts(files: &dyn Files) -> Option<Self> {
         let is_beside = |path: &str| {
             let name = path.rsplit('/').next().unwrap_or(path);
             let ending = name.rsplit('.').next().unwrap_or_default();
@@ -99,8 +99,8 @@ impl Arguments {
 mod tests {
     use super::*;
 
-    fn arguments(text: &str) -> Arguments {
-        Arguments { path: "pretrain.sh".to_owned(), text: text.replace('-', "_") }
+    fn arguments(text: &str) -> LaunchArguments {
+        LaunchArguments { path: "pretrain.sh".to_owned(), text: text.replace('-', "_") }
     }
 
     #[test]

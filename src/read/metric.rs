@@ -15,7 +15,7 @@ use crate::kind::Role;
 
 pub use chinese::in_english;
 pub use rl::{is_rl, role_in_rl};
-pub use role::{better, is_count, is_part, looks_like_goal, role, words_by_role};
+pub use role::{better_direction, is_count, is_loss_part, looks_like_goal, role, words_by_role};
 
 /// Keys that number the steps of a record, best first.
 const STEP_KEYS: [&str; 11] = [
@@ -112,7 +112,7 @@ pub fn canonical(name: &str) -> Cow<'_, str> {
 }
 
 /// Whether a canonical name is that of a key metric of a run: a loss, a score, a gradient norm, a learning rate, a reward.
-pub fn is_told(canonical: &str) -> bool {
+pub fn is_key_metric(canonical: &str) -> bool {
     matches!(
         role(canonical),
         Role::Loss

@@ -3,7 +3,7 @@
 //! Numbers of every kind in both byte orders and in C or Fortran order are read. Text, objects and records are not:
 //! they hold no numbers to compare.
 
-use super::tensor::{ByteOrder, Placement, TensorData};
+use super::tensor::{ByteOrder, ElementPlacement, TensorData};
 use crate::dtype::Dtype;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::Source;
@@ -49,7 +49,7 @@ pub(crate) fn open(source: Source) -> Result<TensorData> {
         Error::unsupported(source.name(), message).with_help("save the values as numbers, bfloat16 as float32")
     })?;
     let offset = offset + len as u64;
-    let placement = Placement {
+    let placement = ElementPlacement {
         offset,
         len: source.len().saturating_sub(offset),
         strides: header.fortran_order.then(|| column_major(&header.shape)),

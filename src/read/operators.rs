@@ -8,10 +8,10 @@ mod rows;
 mod status;
 
 pub use compared::ComparedRow;
-pub use details::Output;
-pub use place::{Place, TableKind};
-pub use rows::{Damage, Rows};
-pub use status::Status;
+pub use details::OperatorOutput;
+pub use place::{OperatorPlace, TableKind};
+pub use rows::{OperatorDamage, OperatorRows};
+pub use status::OperatorStatus;
 
 use crate::error::Result;
 use crate::fetch::ByteSource;
@@ -22,30 +22,30 @@ pub struct ApiResult {
     /// The operator: `Functional.linear.0`.
     pub api: String,
     /// Status of its forward pass.
-    pub forward: Status,
+    pub forward: OperatorStatus,
     /// Status of its backward pass.
-    pub backward: Status,
+    pub backward: OperatorStatus,
 }
 
 /// Reads a table of details of `acc_check`.
 ///
 /// # Errors
 /// Errors for a file that cannot be read at all, or is too large.
-pub fn read_details(source: &dyn ByteSource) -> Result<Rows<Output>> {
-    rows::read(source, TableKind::Details, details::row)
+pub fn read_details(source: &dyn ByteSource) -> Result<OperatorRows<OperatorOutput>> {
+    rows::read(source, TableKind::Details, details::output_row)
 }
 
 /// Reads a table of results, of `acc_check` or of `api_precision_compare`.
 ///
 /// # Errors
 /// As [`read_details`].
-pub fn read_results(source: &dyn ByteSource, kind: TableKind) -> Result<Rows<ApiResult>> {
+pub fn read_results(source: &dyn ByteSource, kind: TableKind) -> Result<OperatorRows<ApiResult>> {
     rows::read(source, kind, |row| {
         let backward = row.cell("Backward Test Success")?;
         Some(ApiResult {
             api: row.name()?.to_owned(),
-            forward: Status::parse(row.cell("Forward Test Success")?)?,
-            backward: Status::parse(backward)?,
+            forward: OperatorStatus::parse(row.cell("Forward Test Success")?)?,
+            backward: OperatorStatus::parse(backward)?,
         })
     })
 }
@@ -54,6 +54,6 @@ pub fn read_results(source: &dyn ByteSource, kind: TableKind) -> Result<Rows<Api
 ///
 /// # Errors
 /// As [`read_details`].
-pub fn read_compared(source: &dyn ByteSource) -> Result<Rows<ComparedRow>> {
-    rows::read(source, TableKind::ComparedDetails, compared::row)
+pub fn read_compared(source: &dyn ByteSource) -> Result<OperatorRows<ComparedRow>> {
+    rows::read(source, TableKind::ComparedDetails, compared::compared_row)
 }

@@ -7,8 +7,10 @@
 mod member;
 mod parse;
 
-pub use member::{DIGESTS, Place};
-pub use parse::{Calls, Distinct, Input, Malformed, Parameter, STATISTICS, Settings, Statistics};
+pub use member::{DIGESTS, MemberPlace};
+pub use parse::{
+    ForwardInput, Malformed, PackParameter, PackSettings, PackStatistics, RandomCall, RandomCalls, STATISTICS,
+};
 
 pub use crate::verdict::Checker;
 
@@ -18,12 +20,12 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use crate::error::Result;
-use crate::fetch::{self, Memory, Source};
-use crate::read::archive::{self, Archive, Limits, Member, Refused};
+use crate::fetch::{self, MemorySource, Source};
+use crate::read::archive::{self, Archive, ArchiveLimits, ArchiveMember, Refused};
 use crate::read::json::{self, Json};
 
 /// Limits of a pack: 1000 steps of 64 ranks have 128 000 members.
-const LIMITS: Limits = Limits { members: 500_000, total_bytes: 4 << 30 };
+const LIMITS: ArchiveLimits = ArchiveLimits { members: 500_000, total_bytes: 4 << 30 };
 /// Largest weights member: 400 bytes a parameter, so over half a million parameters.
 const WEIGHTS_LIMIT: u64 = 256 << 20;
 /// Largest member of any other kind.
@@ -38,19 +40,19 @@ pub struct Pack {
     /// Path below the side's root.
     pub path: String,
     /// Environment variables, in file order.
-    pub env: Option<Result<Settings>>,
+    pub env: Option<Result<PackSettings>>,
     /// Lines of the package list, white space at both ends removed.
     pub pip: Option<Result<Vec<String>>>,
     /// Inputs of the model's forward, per step and rank.
-    pub dataset: PerStep<Vec<(String, Input)>>,
+    pub dataset: PerStep<Vec<(String, ForwardInput)>>,
     /// Parameters of the model, per step and rank.
-    pub weights: PerStep<Vec<Parameter>>,
+    pub weights: PerStep<Vec<PackParameter>>,
     /// Settings from launch scripts and YAML files.
-    pub hyper_static: Option<Result<Settings>>,
+    pub hyper_static: Option<Result<PackSettings>>,
     /// Settings from the parsed arguments of the run.
-    pub hyper_dynamic: Option<Result<Settings>>,
+    pub hyper_dynamic: Option<Result<PackSettings>>,
     /// Calls of random functions, per rank.
-    pub random: BTreeMap<u64, Result<Calls>>,
+    pub random: BTreeMap<u64, Result<RandomCalls>>,
     /// Content digests of data and weight files (`digests.json`, written by `config-pack`).
     pub digests: Option<Result<BTreeMap<String, String>>>,
     /// Members in a checker's folder that have no place there, with the checker.
@@ -111,13 +113,13 @@ impl Pack {
 
 /// Parsed content of one member.
 enum Content {
-    Env(Result<Settings>),
+    Env(Result<PackSettings>),
     Pip(Result<Vec<String>>),
-    Dataset((u64, u64), Result<Vec<(String, Input)>>),
-    Weights((u64, u64), Result<Vec<Parameter>>),
-    Static(Result<Settings>),
-    Dynamic(Result<Settings>),
-    Random(u64, Result<Calls>),
+    Dataset((u64, u64), Result<Vec<(String, ForwardInput)>>),
+    Weights((u64, u64), Result<Vec<PackParameter>>),
+    Static(Result<PackSettings>),
+    Dynamic(Result<PackSettings>),
+    Random(u64, Result<RandomCalls>),
     Digests(Result<BTreeMap<String, String>>),
     Misplaced(Checker),
     Unknown,
@@ -125,10 +127,10 @@ enum Content {
 
 /// Whether a zip archive is a config pack, by the names of its members; where its directory is lost, by the first member.
 pub fn recognise(source: &Source) -> bool {
-    let known = |name: &str| !matches!(Place::of(name), Place::Unknown | Place::Misplaced(_));
+    let known = |name: &str| !matches!(MemberPlace::from_name(name), MemberPlace::Unknown | MemberPlace::Misplaced(_));
     match Archive::open(source.clone(), LIMITS) {
         Ok(archive) => archive.members().iter().any(|member| known(member.name())),
-        Err(_) => archive::first_name(source.as_ref()).is_some_and(|name| known(&name)),
+        Err(_) => archive::first_member_name(source.as_ref()).is_some_and(|name| known(&name)),
     }
 }
 
@@ -136,7 +138,7 @@ pub fn recognise(source: &Source) -> bool {
 pub fn read(source: Source) -> Result<Pack> {
     let archive = Archive::open(source.clone(), LIMITS)?;
     let contents: Vec<Content> =
-        archive.members().par_iter().map(|member| read_member(&archive, member, source.memory())).collect();
+        archive.members().par_iter().map(|member| read_member(&archive, member, source.memory_limit())).collect();
     let mut pack = Pack {
         path: source.name().to_owned(),
         refused: archive.refused().to_vec(),
@@ -150,27 +152,29 @@ pub fn read(source: Source) -> Result<Pack> {
 }
 
 /// Reads a member, which may take up to `memory` bytes of memory.
-fn read_member(archive: &Archive, member: &Member, memory: u64) -> Content {
+fn read_member(archive: &Archive, member: &ArchiveMember, memory: u64) -> Content {
     let name = archive.full_name(member);
     let document = |limit: u64| {
-        let text: Source = Arc::new(Memory::new(&name, archive.read(member, limit.min(memory))?));
-        json::parse(fetch::bounded(text, memory).as_ref())
+        let text: Source = Arc::new(MemorySource::new(&name, archive.read(member, limit.min(memory))?));
+        json::parse(fetch::with_memory_limit(text, memory).as_ref())
     };
     let small = || document(MEMBER_LIMIT);
     let settings = || small().and_then(|json| parse::settings(&name, json));
-    match Place::of(member.name()) {
-        Place::Env => Content::Env(settings()),
-        Place::Pip => Content::Pip(archive.read(member, MEMBER_LIMIT).and_then(|bytes| parse::lines(&name, bytes))),
-        Place::Dataset(place) => Content::Dataset(place, small().and_then(|json| parse::inputs(&name, json))),
-        Place::Weights(place) => {
+    match MemberPlace::from_name(member.name()) {
+        MemberPlace::Env => Content::Env(settings()),
+        MemberPlace::Pip => {
+            Content::Pip(archive.read(member, MEMBER_LIMIT).and_then(|bytes| parse::lines(&name, bytes)))
+        }
+        MemberPlace::Dataset(place) => Content::Dataset(place, small().and_then(|json| parse::inputs(&name, json))),
+        MemberPlace::Weights(place) => {
             Content::Weights(place, document(WEIGHTS_LIMIT).and_then(|json| parse::parameters(&name, json)))
         }
-        Place::Static => Content::Static(settings()),
-        Place::Dynamic => Content::Dynamic(settings()),
-        Place::Random(rank) => Content::Random(rank, small().and_then(|json| parse::calls(&name, json))),
-        Place::Digests => Content::Digests(small().and_then(|json| parse::digests(&name, &json))),
-        Place::Misplaced(checker) => Content::Misplaced(checker),
-        Place::Unknown => Content::Unknown,
+        MemberPlace::Static => Content::Static(settings()),
+        MemberPlace::Dynamic => Content::Dynamic(settings()),
+        MemberPlace::Random(rank) => Content::Random(rank, small().and_then(|json| parse::calls(&name, json))),
+        MemberPlace::Digests => Content::Digests(small().and_then(|json| parse::digests(&name, &json))),
+        MemberPlace::Misplaced(checker) => Content::Misplaced(checker),
+        MemberPlace::Unknown => Content::Unknown,
     }
 }
 

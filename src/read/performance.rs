@@ -25,7 +25,8 @@ mod tables;
 pub use assemble::{ProfileFiles, read_profile};
 pub use kernels::{COMMUNICATION, Kernel, Kernels, OperatorKey};
 pub use number::nanoseconds;
-pub use place::{FileKind, ProfileFile};
+pub use place::{ProfileFile, ProfileFileKind};
 pub use profile::{
-    CommunicationTimes, Damage, Device, LoadingTime, OperatorTime, OperatorTotal, Profile, Settings, StepRow,
+    CommunicationTimes, LoadingTime, OperatorTime, OperatorTotal, Profile, ProfileDamage, ProfileDevice,
+    ProfilerSettings, StepRow,
 };

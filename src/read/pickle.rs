@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::fetch::{ByteSource, hold};
+use crate::fetch::{ByteSource, check_memory};
 
 /// Longest pickle that is read. A state dict needs about 300 bytes a tensor, so this is over 200 000 tensors.
 const MAX_BYTES: u64 = 64 << 20;
@@ -26,7 +26,7 @@ pub(crate) struct NodeId(usize);
 
 /// A value. Values that can be shared, or changed later, are nodes.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Value {
+pub(crate) enum PickleValue {
     None,
     Bool(bool),
     Int(i64),
@@ -43,61 +43,61 @@ pub(crate) enum Value {
 
 /// A composed value.
 #[derive(Debug)]
-pub(crate) enum Node {
-    Tuple(Vec<Value>),
-    List(Vec<Value>),
-    Dict(Vec<(Value, Value)>),
+pub(crate) enum PickleNode {
+    Tuple(Vec<PickleValue>),
+    List(Vec<PickleValue>),
+    Dict(Vec<(PickleValue, PickleValue)>),
     /// A call of an allowed function with its arguments, and the items and the state that are set on the result afterwards.
     Call {
         callable: Arc<str>,
-        arguments: Vec<Value>,
-        items: Vec<(Value, Value)>,
-        state: Option<Value>,
+        arguments: Vec<PickleValue>,
+        items: Vec<(PickleValue, PickleValue)>,
+        state: Option<PickleValue>,
     },
     /// A persistent id: a reference to a value that is stored outside of the pickle.
-    Persistent(Value),
+    Persistent(PickleValue),
 }
 
 /// Values of a pickle, with the references between them.
 #[derive(Debug)]
 pub(crate) struct Graph {
-    nodes: Vec<Node>,
-    root: Value,
+    nodes: Vec<PickleNode>,
+    root: PickleValue,
 }
 
 impl Graph {
     /// The pickled value.
-    pub(crate) fn root(&self) -> &Value {
+    pub(crate) fn root(&self) -> &PickleValue {
         &self.root
     }
 
     /// The node that a value refers to; `None` for other values.
-    pub(crate) fn node(&self, value: &Value) -> Option<&Node> {
+    pub(crate) fn node(&self, value: &PickleValue) -> Option<&PickleNode> {
         match value {
-            Value::Node(id) => self.nodes.get(id.0),
+            PickleValue::Node(id) => self.nodes.get(id.0),
             _ => None,
         }
     }
 
     /// The elements of a tuple or list.
-    pub(crate) fn sequence(&self, value: &Value) -> Option<&[Value]> {
+    pub(crate) fn sequence(&self, value: &PickleValue) -> Option<&[PickleValue]> {
         match self.node(value)? {
-            Node::Tuple(items) | Node::List(items) => Some(items),
+            PickleNode::Tuple(items) | PickleNode::List(items) => Some(items),
             _ => None,
         }
     }
 
     /// Every persistent id.
-    pub(crate) fn persistent_ids(&self) -> impl Iterator<Item = &Value> {
+    pub(crate) fn persistent_ids(&self) -> impl Iterator<Item = &PickleValue> {
         self.nodes.iter().filter_map(|node| match node {
-            Node::Persistent(id) => Some(id),
+            PickleNode::Persistent(id) => Some(id),
             _ => None,
         })
     }
 }
 
 /// Bytes of a source from one offset to another, read forward.
-pub(crate) struct Input<'a> {
+pub(crate) struct PickleInput<'a> {
     source: &'a dyn ByteSource,
     buffer: Vec<u8>,
     at: usize,
@@ -106,7 +106,7 @@ pub(crate) struct Input<'a> {
     end: u64,
 }
 
-impl<'a> Input<'a> {
+impl<'a> PickleInput<'a> {
     /// Reads `source` from `start` up to `end`.
     pub(crate) fn new(source: &'a dyn ByteSource, start: u64, end: u64) -> Self {
         Self { source, buffer: Vec::new(), at: 0, next: start, end: end.min(source.len()) }
@@ -181,13 +181,13 @@ impl<'a> Input<'a> {
         }
     }
 
-    fn text(&mut self, len: u64) -> Result<Value> {
+    fn text(&mut self, len: u64) -> Result<PickleValue> {
         let text = String::from_utf8(self.take(len)?).map_err(|_| self.corrupt("text that is not UTF-8"))?;
-        Ok(Value::Text(text.into()))
+        Ok(PickleValue::Text(text.into()))
     }
 
-    fn bytes(&mut self, len: u64) -> Result<Value> {
-        Ok(Value::Bytes(self.take(len)?.into()))
+    fn bytes(&mut self, len: u64) -> Result<PickleValue> {
+        Ok(PickleValue::Bytes(self.take(len)?.into()))
     }
 
     fn u32(&mut self) -> Result<u32> {
@@ -199,15 +199,15 @@ impl<'a> Input<'a> {
     }
 
     /// A little-endian two's complement number of any length.
-    fn long(&mut self, len: u64) -> Result<Value> {
+    fn long(&mut self, len: u64) -> Result<PickleValue> {
         let bytes = self.take(len)?;
         let negative = bytes.last().is_some_and(|byte| byte & 0x80 != 0);
         let mut full = [if negative { 0xff } else { 0 }; 8];
         if bytes.len() > full.len() {
-            return Ok(Value::BigInt);
+            return Ok(PickleValue::BigInt);
         }
         full.iter_mut().zip(&bytes).for_each(|(to, from)| *to = *from);
-        Ok(Value::Int(i64::from_le_bytes(full)))
+        Ok(PickleValue::Int(i64::from_le_bytes(full)))
     }
 }
 
@@ -216,7 +216,7 @@ impl<'a> Input<'a> {
 /// # Errors
 /// `Corrupt` for damage, `Unsupported` for a callable that is not allowed or an opcode no tensor file needs,
 /// `LimitExceeded` beyond the caps of this module.
-pub(crate) fn parse(input: &mut Input<'_>, allowed: &dyn Fn(&str) -> bool) -> Result<Graph> {
+pub(crate) fn parse(input: &mut PickleInput<'_>, allowed: &dyn Fn(&str) -> bool) -> Result<Graph> {
     let start = input.position();
     let end = input.end;
     input.end = end.min(start.saturating_add(MAX_BYTES));
@@ -244,12 +244,12 @@ pub(crate) fn parse(input: &mut Input<'_>, allowed: &dyn Fn(&str) -> bool) -> Re
 }
 
 struct Machine<'i, 's, 'a> {
-    input: &'i mut Input<'s>,
+    input: &'i mut PickleInput<'s>,
     allowed: &'a dyn Fn(&str) -> bool,
-    stack: Vec<Value>,
+    stack: Vec<PickleValue>,
     marks: Vec<usize>,
-    memo: HashMap<u32, Value>,
-    nodes: Vec<Node>,
+    memo: HashMap<u32, PickleValue>,
+    nodes: Vec<PickleNode>,
     /// Values inside of nodes.
     items: usize,
     /// Bytes of texts and byte strings.
@@ -257,14 +257,14 @@ struct Machine<'i, 's, 'a> {
 }
 
 impl Machine<'_, '_, '_> {
-    fn run(&mut self) -> Result<Value> {
+    fn run(&mut self) -> Result<PickleValue> {
         for _ in 0..MAX_OPCODES {
             let opcode = self.input.byte()?;
             if opcode == b'.' {
                 return self.pop();
             }
             self.step(opcode)?;
-            hold(self.input.source, self.held())?;
+            check_memory(self.input.source, self.held())?;
         }
         let message = format!("its pickle has more than {MAX_OPCODES} opcodes");
         Err(Error::new(ErrorKind::LimitExceeded, self.input.source.name(), message))
@@ -273,7 +273,7 @@ impl Machine<'_, '_, '_> {
     /// Bytes of memory that all values take.
     fn held(&self) -> usize {
         let values = self.stack.len() + self.memo.len() + self.items;
-        self.nodes.len() * size_of::<Node>() + values * size_of::<Value>() + self.texts
+        self.nodes.len() * size_of::<PickleNode>() + values * size_of::<PickleValue>() + self.texts
     }
 
     fn step(&mut self, opcode: u8) -> Result<()> {
@@ -294,8 +294,8 @@ impl Machine<'_, '_, '_> {
             _ => {
                 let value = self.literal(opcode)?;
                 self.texts += match &value {
-                    Value::Text(text) => text.len(),
-                    Value::Bytes(bytes) => bytes.len(),
+                    PickleValue::Text(text) => text.len(),
+                    PickleValue::Bytes(bytes) => bytes.len(),
                     _ => 0,
                 };
                 self.stack.push(value);
@@ -304,15 +304,15 @@ impl Machine<'_, '_, '_> {
         }
     }
 
-    fn literal(&mut self, opcode: u8) -> Result<Value> {
+    fn literal(&mut self, opcode: u8) -> Result<PickleValue> {
         let input = &mut *self.input;
         Ok(match opcode {
-            b'N' => Value::None,
-            0x88 => Value::Bool(true),
-            0x89 => Value::Bool(false),
-            b'J' => Value::Int(i64::from(i32::from_le_bytes(input.array()?))),
-            b'K' => Value::Int(i64::from(input.byte()?)),
-            b'M' => Value::Int(i64::from(u16::from_le_bytes(input.array()?))),
+            b'N' => PickleValue::None,
+            0x88 => PickleValue::Bool(true),
+            0x89 => PickleValue::Bool(false),
+            b'J' => PickleValue::Int(i64::from(i32::from_le_bytes(input.array()?))),
+            b'K' => PickleValue::Int(i64::from(input.byte()?)),
+            b'M' => PickleValue::Int(i64::from(u16::from_le_bytes(input.array()?))),
             0x8a => {
                 let len = u64::from(input.byte()?);
                 input.long(len)?
@@ -322,8 +322,8 @@ impl Machine<'_, '_, '_> {
                 input.long(len)?
             }
             b'I' | b'L' => line_number(&input.line()?).ok_or_else(|| input.corrupt("a number that is none"))?,
-            b'F' => Value::Float(input.line()?.parse().map_err(|_| input.corrupt("a number that is none"))?),
-            b'G' => Value::Float(f64::from_be_bytes(input.array()?)),
+            b'F' => PickleValue::Float(input.line()?.parse().map_err(|_| input.corrupt("a number that is none"))?),
+            b'G' => PickleValue::Float(f64::from_be_bytes(input.array()?)),
             0x8c => {
                 let len = u64::from(input.byte()?);
                 input.text(len)?
@@ -336,7 +336,7 @@ impl Machine<'_, '_, '_> {
                 let len = input.u64()?;
                 input.text(len)?
             }
-            b'V' => Value::Text(input.line()?.into()),
+            b'V' => PickleValue::Text(input.line()?.into()),
             b'U' | b'C' => {
                 let len = u64::from(input.byte()?);
                 if opcode == b'U' { input.text(len)? } else { input.bytes(len)? }
@@ -378,13 +378,13 @@ impl Machine<'_, '_, '_> {
 
     fn compose(&mut self, opcode: u8) -> Result<()> {
         let node = match opcode {
-            b')' => Node::Tuple(Vec::new()),
-            0x85..=0x87 => Node::Tuple(self.pop_many(usize::from(opcode - 0x84))?),
-            b't' => Node::Tuple(self.pop_mark()?),
-            b']' | 0x8f => Node::List(Vec::new()),
-            b'l' | 0x91 => Node::List(self.pop_mark()?),
-            b'}' => Node::Dict(Vec::new()),
-            _ => Node::Dict(pairs(self.pop_mark()?)),
+            b')' => PickleNode::Tuple(Vec::new()),
+            0x85..=0x87 => PickleNode::Tuple(self.pop_many(usize::from(opcode - 0x84))?),
+            b't' => PickleNode::Tuple(self.pop_mark()?),
+            b']' | 0x8f => PickleNode::List(Vec::new()),
+            b'l' | 0x91 => PickleNode::List(self.pop_mark()?),
+            b'}' => PickleNode::Dict(Vec::new()),
+            _ => PickleNode::Dict(pairs(self.pop_mark()?)),
         };
         self.push_node(node);
         Ok(())
@@ -397,10 +397,12 @@ impl Machine<'_, '_, '_> {
             _ => self.pop_mark()?,
         };
         self.items += values.len();
-        let Value::Node(id) = self.top()? else { return Err(self.input.corrupt("items for what holds none")) };
+        let PickleValue::Node(id) = self.top()? else { return Err(self.input.corrupt("items for what holds none")) };
         match (self.nodes.get_mut(id.0), opcode) {
-            (Some(Node::List(items)), b'a' | b'e' | 0x90) => items.extend(values),
-            (Some(Node::Dict(items) | Node::Call { items, .. }), b's' | b'u') => items.extend(pairs(values)),
+            (Some(PickleNode::List(items)), b'a' | b'e' | 0x90) => items.extend(values),
+            (Some(PickleNode::Dict(items) | PickleNode::Call { items, .. }), b's' | b'u') => {
+                items.extend(pairs(values))
+            }
             _ => return Err(self.input.corrupt("items for what holds none")),
         }
         Ok(())
@@ -410,22 +412,22 @@ impl Machine<'_, '_, '_> {
         match opcode {
             b'c' => {
                 let name = format!("{} {}", self.input.line()?, self.input.line()?);
-                self.stack.push(Value::Global(name.into()));
+                self.stack.push(PickleValue::Global(name.into()));
             }
             0x93 => {
                 let names = self.pop_many(2)?;
-                let [Value::Text(module), Value::Text(name)] = names.as_slice() else {
+                let [PickleValue::Text(module), PickleValue::Text(name)] = names.as_slice() else {
                     return Err(self.input.corrupt("a name that is not a text"));
                 };
-                self.stack.push(Value::Global(format!("{module} {name}").into()));
+                self.stack.push(PickleValue::Global(format!("{module} {name}").into()));
             }
             b'P' => {
-                let id = Value::Text(self.input.line()?.into());
-                self.push_node(Node::Persistent(id));
+                let id = PickleValue::Text(self.input.line()?.into());
+                self.push_node(PickleNode::Persistent(id));
             }
             b'Q' => {
                 let id = self.pop()?;
-                self.push_node(Node::Persistent(id));
+                self.push_node(PickleNode::Persistent(id));
             }
             b'b' => self.build()?,
             _ => {
@@ -440,18 +442,19 @@ impl Machine<'_, '_, '_> {
     /// dropped because no reader needs them.
     fn build(&mut self) -> Result<()> {
         let set = self.pop()?;
-        let Value::Node(id) = self.top()? else { return Ok(()) };
-        if let Some(Node::Call { state, .. }) = self.nodes.get_mut(id.0) {
+        let PickleValue::Node(id) = self.top()? else { return Ok(()) };
+        if let Some(PickleNode::Call { state, .. }) = self.nodes.get_mut(id.0) {
             *state = Some(set);
         }
         Ok(())
     }
 
-    fn call(&mut self, operands: &[Value]) -> Result<()> {
-        let (Some(Value::Global(callable)), Some(Value::Node(id))) = (operands.first(), operands.get(1)) else {
+    fn call(&mut self, operands: &[PickleValue]) -> Result<()> {
+        let (Some(PickleValue::Global(callable)), Some(PickleValue::Node(id))) = (operands.first(), operands.get(1))
+        else {
             return Err(self.input.corrupt("a call of a value that is not a function"));
         };
-        let Some(Node::Tuple(arguments)) = self.nodes.get(id.0) else {
+        let Some(PickleNode::Tuple(arguments)) = self.nodes.get(id.0) else {
             return Err(self.input.corrupt("a call without arguments"));
         };
         if !(self.allowed)(callable) {
@@ -459,43 +462,47 @@ impl Machine<'_, '_, '_> {
             return Err(Error::unsupported(self.input.source.name(), message)
                 .with_help("save plain tensors or a plain state dict; nothing in the file was executed"));
         }
-        let node =
-            Node::Call { callable: callable.clone(), arguments: arguments.clone(), items: Vec::new(), state: None };
+        let node = PickleNode::Call {
+            callable: callable.clone(),
+            arguments: arguments.clone(),
+            items: Vec::new(),
+            state: None,
+        };
         self.push_node(node);
         Ok(())
     }
 
-    fn push_node(&mut self, node: Node) {
+    fn push_node(&mut self, node: PickleNode) {
         self.items += match &node {
-            Node::Tuple(items) | Node::List(items) => items.len(),
-            Node::Dict(items) => 2 * items.len(),
-            Node::Call { arguments, .. } => arguments.len(),
-            Node::Persistent(_) => 0,
+            PickleNode::Tuple(items) | PickleNode::List(items) => items.len(),
+            PickleNode::Dict(items) => 2 * items.len(),
+            PickleNode::Call { arguments, .. } => arguments.len(),
+            PickleNode::Persistent(_) => 0,
         };
-        self.stack.push(Value::Node(NodeId(self.nodes.len())));
+        self.stack.push(PickleValue::Node(NodeId(self.nodes.len())));
         self.nodes.push(node);
     }
 
-    fn top(&self) -> Result<Value> {
+    fn top(&self) -> Result<PickleValue> {
         self.stack.last().cloned().ok_or_else(|| self.input.corrupt("nothing on the stack"))
     }
 
-    fn pop(&mut self) -> Result<Value> {
+    fn pop(&mut self) -> Result<PickleValue> {
         self.stack.pop().ok_or_else(|| self.input.corrupt("nothing on the stack"))
     }
 
-    fn pop_many(&mut self, count: usize) -> Result<Vec<Value>> {
+    fn pop_many(&mut self, count: usize) -> Result<Vec<PickleValue>> {
         let start = self.stack.len().checked_sub(count);
         start.map(|start| self.stack.split_off(start)).ok_or_else(|| self.input.corrupt("too little on the stack"))
     }
 
-    fn pop_mark(&mut self) -> Result<Vec<Value>> {
+    fn pop_mark(&mut self) -> Result<Vec<PickleValue>> {
         let mark = self.marks.pop().filter(|mark| *mark <= self.stack.len());
         mark.map(|mark| self.stack.split_off(mark)).ok_or_else(|| self.input.corrupt("no mark on the stack"))
     }
 }
 
-fn pairs(values: Vec<Value>) -> Vec<(Value, Value)> {
+fn pairs(values: Vec<PickleValue>) -> Vec<(PickleValue, PickleValue)> {
     let mut values = values.into_iter();
     let mut pairs = Vec::with_capacity(values.len() / 2);
     while let (Some(key), Some(value)) = (values.next(), values.next()) {
@@ -504,10 +511,10 @@ fn pairs(values: Vec<Value>) -> Vec<(Value, Value)> {
     pairs
 }
 
-fn line_number(line: &str) -> Option<Value> {
+fn line_number(line: &str) -> Option<PickleValue> {
     Some(match line {
-        "00" => Value::Bool(false),
-        "01" => Value::Bool(true),
-        _ => line.trim().trim_end_matches('L').parse().map_or(Value::BigInt, Value::Int),
+        "00" => PickleValue::Bool(false),
+        "01" => PickleValue::Bool(true),
+        _ => line.trim().trim_end_matches('L').parse().map_or(PickleValue::BigInt, PickleValue::Int),
     })
 }

@@ -3,7 +3,7 @@
 use crate::dtype::Dtype;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::Source;
-use crate::read::archive::Cursor;
+use crate::read::archive::SourceCursor;
 use crate::read::tensor::TensorData;
 
 /// Largest number of pixels of a picture.
@@ -13,7 +13,7 @@ pub const CHANNELS: usize = 3;
 
 /// A picture.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Picture {
+pub struct DecodedPicture {
     /// Width in pixels.
     pub width: u64,
     /// Height in pixels.
@@ -34,7 +34,7 @@ pub enum PictureFormat {
 impl PictureFormat {
     /// The format of the file at `path` that starts with `head`: by content, or else by the extension, so that a damaged picture
     /// is recognised too.
-    pub fn of(path: &str, head: &[u8]) -> Option<Self> {
+    pub fn from_file(path: &str, head: &[u8]) -> Option<Self> {
         let name = path.to_ascii_lowercase();
         if head.starts_with(b"\x89PNG\r\n\x1a\n") {
             Some(Self::Png)
@@ -53,7 +53,7 @@ impl PictureFormat {
     ///
     /// # Errors
     /// `Corrupt` where it is damaged or cut, `LimitExceeded` for too many pixels.
-    pub fn read(self, source: &Source) -> Result<Picture> {
+    pub fn read(self, source: &Source) -> Result<DecodedPicture> {
         match self {
             Self::Png => read_png(source),
             Self::Jpeg => read_jpeg(source),
@@ -70,13 +70,13 @@ pub fn is_picture(tensor: &TensorData) -> bool {
 ///
 /// # Errors
 /// As tensors are read, and `LimitExceeded` for too many pixels.
-pub fn of_tensor(tensor: &TensorData) -> Result<Picture> {
+pub fn picture_of_tensor(tensor: &TensorData) -> Result<DecodedPicture> {
     let [height, width, _] = *tensor.shape else {
         return Err(Error::unsupported(tensor.name(), "is not of rows, columns and channels"));
     };
     let mut pixels = vec![0; room(tensor.name(), width, height)?];
     tensor.read_block(0, &mut pixels)?;
-    Ok(Picture { width, height, pixels })
+    Ok(DecodedPicture { width, height, pixels })
 }
 
 /// Bytes of a picture of this size.
@@ -94,8 +94,8 @@ fn damaged(source: &Source, reason: impl std::fmt::Display) -> Error {
         .with_help("copy the picture again, or write it again")
 }
 
-fn read_png(source: &Source) -> Result<Picture> {
-    let mut decoder = png::Decoder::new(std::io::BufReader::new(Cursor::new(source.as_ref())));
+fn read_png(source: &Source) -> Result<DecodedPicture> {
+    let mut decoder = png::Decoder::new(std::io::BufReader::new(SourceCursor::new(source.as_ref())));
     decoder.set_transformations(png::Transformations::normalize_to_color8());
     let mut reader = decoder.read_info().map_err(|error| damaged(source, error))?;
     let (width, height) = (u64::from(reader.info().width), u64::from(reader.info().height));
@@ -112,7 +112,7 @@ fn read_png(source: &Source) -> Result<Picture> {
         png::ColorType::GrayscaleAlpha => without_last(samples, 2).iter().flat_map(|grey| [*grey; CHANNELS]).collect(),
         png::ColorType::Indexed => return Err(damaged(source, "its palette was not applied")),
     };
-    Ok(Picture { width, height, pixels })
+    Ok(DecodedPicture { width, height, pixels })
 }
 
 /// Samples of pixels without the last one of each, its opacity.
@@ -120,8 +120,8 @@ fn without_last(samples: &[u8], each: usize) -> Vec<u8> {
     samples.chunks_exact(each).flat_map(|pixel| pixel.split_last().map_or(&[][..], |(_, rest)| rest)).copied().collect()
 }
 
-fn read_jpeg(source: &Source) -> Result<Picture> {
-    let mut decoder = jpeg_decoder::Decoder::new(std::io::BufReader::new(Cursor::new(source.as_ref())));
+fn read_jpeg(source: &Source) -> Result<DecodedPicture> {
+    let mut decoder = jpeg_decoder::Decoder::new(std::io::BufReader::new(SourceCursor::new(source.as_ref())));
     decoder.read_info().map_err(|error| damaged(source, error))?;
     let info = decoder.info().ok_or_else(|| damaged(source, "no size is told"))?;
     let (width, height) = (u64::from(info.width), u64::from(info.height));
@@ -132,5 +132,5 @@ fn read_jpeg(source: &Source) -> Result<Picture> {
         jpeg_decoder::PixelFormat::L8 => samples.iter().flat_map(|grey| [*grey; CHANNELS]).collect(),
         other => return Err(Error::unsupported(source.name(), format!("holds pixels of the form {other:?}"))),
     };
-    Ok(Picture { width, height, pixels })
+    Ok(DecodedPicture { width, height, pixels })
 }

@@ -7,10 +7,10 @@ mod header;
 
 use safetensors::tensor::Dtype as Kind;
 
-use super::tensor::{ByteOrder, Placement, Stored, TensorData};
+use super::tensor::{ByteOrder, ElementPlacement, StoredValue, TensorData};
 use crate::dtype::Dtype;
 use crate::error::{Error, Result};
-use crate::fetch::{Source, hold};
+use crate::fetch::{Source, check_memory};
 
 /// Longest header, the format's own limit.
 const MAX_HEADER: u64 = 100_000_000;
@@ -28,14 +28,14 @@ pub(crate) fn recognise(head: &[u8]) -> bool {
 /// # Errors
 /// `Corrupt` where the header is damaged or the file is shorter than it says, `LimitExceeded` where the header takes more memory
 /// than the file grants.
-pub(crate) fn open(source: Source) -> Result<Vec<(String, Stored)>> {
+pub(crate) fn open(source: Source) -> Result<Vec<(String, StoredValue)>> {
     let mut length = [0; 8];
     source.read_at(0, &mut length)?;
     let length = u64::from_le_bytes(length);
     if length > MAX_HEADER.min(source.len().saturating_sub(8)) {
         return Err(Error::corrupt(source.name(), format!("its header of {length} bytes does not fit the file")));
     }
-    hold(source.as_ref(), usize::try_from(length).unwrap_or(usize::MAX))?;
+    check_memory(source.as_ref(), usize::try_from(length).unwrap_or(usize::MAX))?;
     let mut header = vec![0; usize::try_from(length).unwrap_or(0)];
     source.read_at(8, &mut header)?;
     let metadata = header::read(source.as_ref(), &header)?;
@@ -50,13 +50,17 @@ pub(crate) fn open(source: Source) -> Result<Vec<(String, Stored)>> {
         let missing = || Error::corrupt(source.name(), "its header is damaged");
         let info = metadata.info(&name).ok_or_else(missing)?;
         let Some(dtype) = element_type(info.dtype) else {
-            return Ok((name, Stored::Unsupported(format!("elements of type {:?} are not read", info.dtype))));
+            return Ok((name, StoredValue::Unsupported(format!("elements of type {:?} are not read", info.dtype))));
         };
         let (from, to) = info.data_offsets;
-        let placement =
-            Placement { offset: start + from as u64, len: (to - from) as u64, strides: None, order: ByteOrder::Little };
+        let placement = ElementPlacement {
+            offset: start + from as u64,
+            len: (to - from) as u64,
+            strides: None,
+            order: ByteOrder::Little,
+        };
         let shape = info.shape.iter().map(|len| *len as u64).collect();
-        Ok((name, Stored::Tensor(TensorData::new(source.clone(), dtype, shape, placement)?)))
+        Ok((name, StoredValue::Tensor(TensorData::new(source.clone(), dtype, shape, placement)?)))
     };
     metadata.offset_keys().into_iter().map(stored).collect()
 }

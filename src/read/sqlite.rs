@@ -30,7 +30,7 @@ const INTERIOR: u8 = 5;
 
 /// A value of a row.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Value {
+pub enum SqlValue {
     /// No value.
     Null,
     /// A whole number.
@@ -43,7 +43,7 @@ pub enum Value {
     Blob(Vec<u8>),
 }
 
-impl Value {
+impl SqlValue {
     /// The text; `None` for other values.
     pub fn as_str(&self) -> Option<&str> {
         if let Self::Text(text) = self { Some(text) } else { None }
@@ -81,14 +81,14 @@ pub fn recognise(head: &[u8]) -> bool {
 
 /// A table: its root page and the names of its columns.
 #[derive(Clone, Debug)]
-pub struct Table {
+pub struct SqlTable {
     root: u32,
     columns: Vec<String>,
     /// Index of the column that is the row's id; rows store no value for it.
     id: Option<usize>,
 }
 
-impl Table {
+impl SqlTable {
     /// Index of a column in a row.
     pub fn column(&self, name: &str) -> Option<usize> {
         self.columns.iter().position(|column| column.eq_ignore_ascii_case(name))
@@ -154,17 +154,17 @@ impl<'a> Database<'a> {
     ///
     /// # Errors
     /// `Corrupt` where the list of tables is damaged.
-    pub fn table(&self, name: &str) -> Result<Option<Table>> {
+    pub fn table(&self, name: &str) -> Result<Option<SqlTable>> {
         let mut found = None;
-        self.rows(&Table { root: 1, columns: Vec::new(), id: None }, |row| {
-            if let [Value::Text(kind), Value::Text(own), _, Value::Int(root), Value::Text(sql)] = row
+        self.rows(&SqlTable { root: 1, columns: Vec::new(), id: None }, |row| {
+            if let [SqlValue::Text(kind), SqlValue::Text(own), _, SqlValue::Int(root), SqlValue::Text(sql)] = row
                 && kind == "table"
                 && own.eq_ignore_ascii_case(name)
             {
                 let root = u32::try_from(*root).map_err(|_| self.damaged("the place of a table"))?;
                 let columns = columns_of(sql);
                 let id = columns.iter().position(|(_, is_id)| *is_id);
-                found = Some(Table { root, columns: columns.into_iter().map(|(name, _)| name).collect(), id });
+                found = Some(SqlTable { root, columns: columns.into_iter().map(|(name, _)| name).collect(), id });
             }
             Ok(())
         })?;
@@ -175,7 +175,7 @@ impl<'a> Database<'a> {
     ///
     /// # Errors
     /// `Corrupt` for a tree that is damaged; errors of `take`.
-    pub fn rows(&self, table: &Table, mut take: impl FnMut(&[Value]) -> Result<()>) -> Result<()> {
+    pub fn rows(&self, table: &SqlTable, mut take: impl FnMut(&[SqlValue]) -> Result<()>) -> Result<()> {
         // Each page is used only once in a sound file, so a circle of pages exhausts this count.
         let mut left = self.pages;
         let mut open = vec![table.root];
@@ -202,8 +202,8 @@ impl<'a> Database<'a> {
                         let at = cell(index).ok_or_else(|| self.damaged("a row"))?;
                         let (id, bytes) = self.payload(&page, at, &mut left)?;
                         let mut row = values(&bytes).ok_or_else(|| self.damaged("a row"))?;
-                        if let Some(value @ Value::Null) = table.id.and_then(|place| row.get_mut(place)) {
-                            *value = Value::Int(id);
+                        if let Some(value @ SqlValue::Null) = table.id.and_then(|place| row.get_mut(place)) {
+                            *value = SqlValue::Int(id);
                         }
                         take(&row)?;
                     }
@@ -262,7 +262,7 @@ fn local(len: usize, usable: usize) -> usize {
 }
 
 /// The values of a row, which stores the kinds of all values before their bytes.
-fn values(row: &[u8]) -> Option<Vec<Value>> {
+fn values(row: &[u8]) -> Option<Vec<SqlValue>> {
     let (end, mut at) = varint(row, 0)?;
     let end = usize::try_from(end).ok()?;
     let mut body = end;
@@ -289,19 +289,19 @@ fn values(row: &[u8]) -> Option<Vec<Value>> {
     Some(values)
 }
 
-fn value(kind: u64, bytes: &[u8]) -> Value {
+fn value(kind: u64, bytes: &[u8]) -> SqlValue {
     let int = || {
         let negative = bytes.first().is_some_and(|byte| *byte >= 0x80);
         bytes.iter().fold(if negative { -1 } else { 0 }, |value: i64, byte| value << 8 | i64::from(*byte))
     };
     match kind {
-        0 => Value::Null,
-        8 => Value::Int(0),
-        9 => Value::Int(1),
-        1..=6 => Value::Int(int()),
-        7 => bytes.first_chunk().map_or(Value::Null, |bytes| Value::Real(f64::from_be_bytes(*bytes))),
-        kind if kind % 2 == 1 => Value::Text(String::from_utf8_lossy(bytes).into_owned()),
-        _ => Value::Blob(bytes.to_vec()),
+        0 => SqlValue::Null,
+        8 => SqlValue::Int(0),
+        9 => SqlValue::Int(1),
+        1..=6 => SqlValue::Int(int()),
+        7 => bytes.first_chunk().map_or(SqlValue::Null, |bytes| SqlValue::Real(f64::from_be_bytes(*bytes))),
+        kind if kind % 2 == 1 => SqlValue::Text(String::from_utf8_lossy(bytes).into_owned()),
+        _ => SqlValue::Blob(bytes.to_vec()),
     }
 }
 
@@ -356,13 +356,13 @@ fn columns_of(sql: &str) -> Vec<(String, bool)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fetch::Memory;
+    use crate::fetch::MemorySource;
 
     /// Written by sqlite3 3.40.1, see `tests/fixtures/curve-sources/README.md`.
     const SMALL_PAGES: &[u8] = include_bytes!("../../tests/fixtures/curve-sources/trackio-small-pages.db");
 
-    fn rows(bytes: &[u8]) -> Result<Vec<Vec<Value>>> {
-        let source = Memory::new("p.db", bytes.to_vec());
+    fn rows(bytes: &[u8]) -> Result<Vec<Vec<SqlValue>>> {
+        let source = MemorySource::new("p.db", bytes.to_vec());
         let database = Database::open(&source)?;
         let Some(table) = database.table("metrics")? else { return Ok(Vec::new()) };
         let mut rows = Vec::new();
@@ -411,7 +411,7 @@ mod tests {
     #[test]
     fn pages_in_circles_are_damage() {
         let mut bytes = SMALL_PAGES.to_vec();
-        let source = Memory::new("p.db", bytes.clone());
+        let source = MemorySource::new("p.db", bytes.clone());
         let root =
             Database::open(&source).expect("sound").table("metrics").expect("sound").expect("there").root as usize;
         // The last child of the root is the root.

@@ -29,13 +29,13 @@ pub struct TensorData {
     pub shape: Vec<u64>,
     elements: u64,
     source: Source,
-    placement: Placement,
+    placement: ElementPlacement,
     dense: bool,
 }
 
 /// Placement of a tensor's elements in its source.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Placement {
+pub(crate) struct ElementPlacement {
     /// Offset of the first element in bytes.
     pub(crate) offset: u64,
     /// Number of bytes from `offset` on that belong to the tensor's storage.
@@ -55,7 +55,7 @@ pub(crate) enum ByteOrder {
 
 /// Value with a name in a file of several values.
 #[derive(Debug)]
-pub enum Stored {
+pub enum StoredValue {
     /// A tensor.
     Tensor(TensorData),
     /// A tensor of a kind that is not read, with the reason.
@@ -65,18 +65,18 @@ pub enum Stored {
     /// A shape by itself.
     Shape(Vec<u64>),
     /// The part of a tensor that one rank holds.
-    Part(Part),
+    Part(TensorPart),
 }
 
 /// Part of a tensor that is split over a mesh of devices.
 #[derive(Debug)]
-pub struct Part {
+pub struct TensorPart {
     /// Elements of the part.
     pub tensor: TensorData,
     /// Shape of the whole tensor.
     pub shape: Vec<u64>,
     /// Cut that each axis of the mesh makes.
-    pub cuts: Vec<Cut>,
+    pub cuts: Vec<MeshCut>,
     /// Shape of the mesh.
     pub sizes: Vec<u64>,
     /// Coordinate of the rank in the mesh, where the file has it.
@@ -85,7 +85,7 @@ pub struct Part {
 
 /// Cut that an axis of a mesh makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cut {
+pub enum MeshCut {
     /// No cut: every device along the axis has the same elements.
     Copy,
     /// Pieces of equal length along an axis of the tensor; the last ones may be shorter.
@@ -99,9 +99,9 @@ pub enum Cut {
     },
 }
 
-impl Part {
+impl TensorPart {
     /// Start of the part of `rank` in the whole, and its lengths; `None` where the mesh has no such rank.
-    pub(crate) fn place(&self, rank: u32) -> Option<(Vec<u64>, Vec<u64>)> {
+    pub(crate) fn place_of_rank(&self, rank: u32) -> Option<(Vec<u64>, Vec<u64>)> {
         let coordinate = match &self.coordinate {
             Some(coordinate) => coordinate.clone(),
             None => {
@@ -118,7 +118,7 @@ impl Part {
         let (mut start, mut lens) = (vec![0; self.shape.len()], self.shape.clone());
         for inner in [false, true] {
             for (cut, at) in self.cuts.iter().zip(&coordinate) {
-                let Cut::Axis { axis, of, is_inner } = *cut else { continue };
+                let MeshCut::Axis { axis, of, is_inner } = *cut else { continue };
                 if is_inner != inner {
                     continue;
                 }
@@ -141,7 +141,7 @@ impl std::fmt::Debug for TensorData {
 
 impl TensorData {
     /// A tensor in `source`. Its extent is checked against its storage.
-    pub(crate) fn new(source: Source, dtype: Dtype, shape: Vec<u64>, placement: Placement) -> Result<Self> {
+    pub(crate) fn new(source: Source, dtype: Dtype, shape: Vec<u64>, placement: ElementPlacement) -> Result<Self> {
         let too_large = || Error::corrupt(source.name(), format!("shape {shape:?} is larger than any file"));
         let elements = shape.iter().try_fold(1u64, |product, len| product.checked_mul(*len)).ok_or_else(too_large)?;
         if placement.strides.as_ref().is_some_and(|strides| strides.len() != shape.len()) {
@@ -179,9 +179,13 @@ impl TensorData {
         }
         let skipped = if len == 0 { 0 } else { start * stride * self.dtype.size() as u64 };
         let shape = self.shape.iter().enumerate().map(|(at, size)| if at == axis { len } else { *size }).collect();
-        let Placement { offset, len, order, .. } = self.placement;
-        let placement =
-            Placement { offset: offset + skipped, len: len.saturating_sub(skipped), strides: Some(strides), order };
+        let ElementPlacement { offset, len, order, .. } = self.placement;
+        let placement = ElementPlacement {
+            offset: offset + skipped,
+            len: len.saturating_sub(skipped),
+            strides: Some(strides),
+            order,
+        };
         Self::new(self.source.clone(), self.dtype, shape, placement)
     }
 
@@ -194,7 +198,7 @@ impl TensorData {
         let last = shape.len().checked_sub(1).filter(|last| *last > 0).ok_or_else(|| self.lacks(1))?;
         shape.swap(last, last - 1);
         strides.swap(last, last - 1);
-        let placement = Placement { strides: Some(strides), ..self.placement.clone() };
+        let placement = ElementPlacement { strides: Some(strides), ..self.placement.clone() };
         Self::new(self.source.clone(), self.dtype, shape, placement)
     }
 
@@ -211,11 +215,11 @@ impl TensorData {
             let message = format!("{} elements cannot take the shape {shape:?}", self.elements);
             return Err(Error::corrupt(self.name(), message));
         }
-        Self::new(self.source.clone(), self.dtype, shape, Placement { strides: None, ..self.placement.clone() })
+        Self::new(self.source.clone(), self.dtype, shape, ElementPlacement { strides: None, ..self.placement.clone() })
     }
 
     /// Another handle on the same elements.
-    pub(crate) fn again(&self) -> Self {
+    pub(crate) fn new_handle(&self) -> Self {
         Self {
             dtype: self.dtype,
             shape: self.shape.clone(),
@@ -259,19 +263,19 @@ impl TensorData {
     }
 
     /// Name of the file that holds an element, which is counted in row-major order.
-    pub(crate) fn holder(&self, element: u64) -> &str {
+    pub(crate) fn file_name_at(&self, element: u64) -> &str {
         let place = match self.placement.strides.as_deref().filter(|_| !self.dense) {
             Some(strides) => self.index_of(element).iter().zip(strides).map(|(index, stride)| index * stride).sum(),
             None => element,
         };
-        self.source.holder(self.placement.offset.saturating_add(place.saturating_mul(self.dtype.size() as u64)))
+        self.source.file_name_at(self.placement.offset.saturating_add(place.saturating_mul(self.dtype.size() as u64)))
     }
 
     /// Announces to the source that all elements are about to be read in order.
     pub(crate) fn expect(&self) {
         if self.dense {
             let (start, len) = (self.placement.offset, self.elements * self.dtype.size() as u64);
-            self.source.expect(start..start + len);
+            self.source.prefetch(start..start + len);
         }
     }
 
@@ -487,7 +491,7 @@ impl Pages<'_> {
     }
 
     fn fetch(&self, number: u64) -> Result<Vec<u8>> {
-        let Placement { offset, len, .. } = self.tensor.placement;
+        let ElementPlacement { offset, len, .. } = self.tensor.placement;
         let len = PAGE.min(len.saturating_sub(number * PAGE)).min(self.tensor.source.len());
         let mut page = vec![0; usize::try_from(len).unwrap_or(0)];
         self.tensor.source.read_at(offset + number * PAGE, &mut page)?;
@@ -502,10 +506,10 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::fetch::{ByteSource, Memory};
+    use crate::fetch::{ByteSource, MemorySource};
 
     /// Bytes that have to be read.
-    struct OnDisk(Memory);
+    struct OnDisk(MemorySource);
 
     impl ByteSource for OnDisk {
         fn name(&self) -> &str {
@@ -533,9 +537,9 @@ mod tests {
             let (shape, strides): (Vec<u64>, Vec<u64>) = axes.into_iter().unzip();
             let len = offset + extent(&shape, Some(&strides)).expect("small") * dtype.size() as u64;
             let bytes = (0..len).map(|at| u8::try_from(at * 7 % 251).expect("below 251")).collect();
-            let memory = Memory::new("t", bytes);
+            let memory = MemorySource::new("t", bytes);
             let source: Source = if is_in_memory { Arc::new(memory) } else { Arc::new(OnDisk(memory)) };
-            let placement = Placement { offset, len: len - offset, strides: Some(strides), order: ByteOrder::Little };
+            let placement = ElementPlacement { offset, len: len - offset, strides: Some(strides), order: ByteOrder::Little };
             let tensor = TensorData::new(source, dtype, shape, placement).expect("a tensor");
             let at = |share: u64| share * tensor.elements() / 100;
             let (start, end) = (at(start.min(end)), at(start.max(end)));

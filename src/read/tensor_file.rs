@@ -5,18 +5,18 @@
 
 use std::sync::Arc;
 
-use super::tensor::{Stored, TensorData};
+use super::tensor::{StoredValue, TensorData};
 use super::{npy, npz, safetensors, torch};
 use crate::error::{Error, Result};
-use crate::fetch::{Memory, Source, bounded, read_all};
+use crate::fetch::{MemorySource, Source, read_all, with_memory_limit};
 
 /// Files up to this size are fetched whole on opening: one read instead of one per part of the container.
 const SMALL_FILE: u64 = 128 << 10;
 
 /// Requests early the bytes that [`open`] reads first, the directory at the end of the file; `.npy` files have none.
-pub fn expect(source: &Source) {
+pub fn expect_directory(source: &Source) {
     if !source.name().ends_with(".npy") {
-        source.expect_end();
+        source.prefetch_end();
     }
 }
 
@@ -34,15 +34,15 @@ pub fn open(source: Source) -> Result<TensorData> {
     let name = source.name().to_owned();
     let mut stored = open_all(source)?;
     match (stored.pop(), stored.len()) {
-        (Some((_, Stored::Tensor(tensor))), 0) => Ok(tensor),
-        (Some((_, Stored::Unsupported(reason))), 0) => Err(Error::unsupported(name, reason)),
-        (Some((_, Stored::Plain(value))), 0) => {
+        (Some((_, StoredValue::Tensor(tensor))), 0) => Ok(tensor),
+        (Some((_, StoredValue::Unsupported(reason))), 0) => Err(Error::unsupported(name, reason)),
+        (Some((_, StoredValue::Plain(value))), 0) => {
             Err(Error::unsupported(name, format!("holds the value `{value}`, expected a tensor")))
         }
-        (Some((_, Stored::Shape(shape))), 0) => {
+        (Some((_, StoredValue::Shape(shape))), 0) => {
             Err(Error::unsupported(name, format!("holds the shape {shape:?}, expected a tensor")))
         }
-        (Some((_, Stored::Part(_))), 0) => {
+        (Some((_, StoredValue::Part(_))), 0) => {
             Err(Error::unsupported(name, "holds the part that one rank has of a tensor"))
         }
         (_, rest) => Err(Error::unsupported(name, format!("holds {} values, expected one tensor", rest + 1))),
@@ -55,7 +55,7 @@ pub fn open(source: Source) -> Result<TensorData> {
 /// # Errors
 /// `Corrupt` where the file is damaged or of another format, `Unsupported` where it calls a function that no tensor file
 /// needs.
-pub fn open_all(source: Source) -> Result<Vec<(String, Stored)>> {
+pub fn open_all(source: Source) -> Result<Vec<(String, StoredValue)>> {
     let source = fetch_small(source)?;
     let head = head(&source)?;
     if torch::recognise(&head) {
@@ -72,37 +72,37 @@ pub fn open_all(source: Source) -> Result<Vec<(String, Stored)>> {
 ///
 /// # Errors
 /// As [`open_all`].
-pub(crate) fn open_members(source: Source) -> Result<Vec<(String, Stored)>> {
+pub(crate) fn open_members(source: Source) -> Result<Vec<(String, StoredValue)>> {
     let source = fetch_small(source)?;
     let head = head(&source)?;
     if npy::recognise(&head) {
-        return Ok(vec![(String::new(), Stored::Tensor(npy::open(source)?))]);
+        return Ok(vec![(String::new(), StoredValue::Tensor(npy::open(source)?))]);
     }
     if npz::recognise(&head, source.as_ref()) { npz::open(source) } else { open_all(source) }
 }
 
 /// Whether the file that starts with `head` is a NumPy array or an archive of them.
-pub(crate) fn is_of_numpy(head: &[u8], source: &Source) -> bool {
+pub(crate) fn is_numpy_file(head: &[u8], source: &Source) -> bool {
     npy::recognise(head) || npz::recognise(head, source.as_ref())
 }
 
 /// Whether `open_members` knows the format of the file that starts with `head`.
 pub fn holds_members(head: &[u8], source: &Source) -> bool {
-    is_of_numpy(head, source) || holds_names(head, source)
+    is_numpy_file(head, source) || holds_named_tensors(head, source)
 }
 
 /// Opens a file like [`open_all`], and also returns the pickled arguments of a run by their names, and separate shapes.
 ///
 /// # Errors
 /// As [`open_all`].
-pub(crate) fn open_with_facts(source: Source) -> Result<Vec<(String, Stored)>> {
+pub(crate) fn open_with_facts(source: Source) -> Result<Vec<(String, StoredValue)>> {
     let source = fetch_small(source)?;
     if torch::recognise(&head(&source)?) { torch::open_with_facts(source) } else { open_all(source) }
 }
 
 /// Whether the file that starts with `head` has a format that holds named tensors. The content of a zip archive is checked,
 /// because many formats are zip archives.
-pub fn holds_names(head: &[u8], source: &Source) -> bool {
+pub fn holds_named_tensors(head: &[u8], source: &Source) -> bool {
     if head.starts_with(b"PK") {
         return torch::holds_storages(source).is_some();
     }
@@ -118,8 +118,8 @@ fn fetch_small(source: Source) -> Result<Source> {
     if source.len() > SMALL_FILE {
         return Ok(source);
     }
-    let fetched = Memory::new(source.name().to_owned(), read_all(source.as_ref(), SMALL_FILE)?);
-    Ok(bounded(Arc::new(fetched), source.memory()))
+    let fetched = MemorySource::new(source.name().to_owned(), read_all(source.as_ref(), SMALL_FILE)?);
+    Ok(with_memory_limit(Arc::new(fetched), source.memory_limit()))
 }
 
 fn head(source: &Source) -> Result<Vec<u8>> {

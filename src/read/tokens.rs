@@ -14,8 +14,8 @@ mod recognise;
 mod row;
 mod table;
 
-pub use open::{Opened, open_all};
-pub use place::{RecordDamage, Step, TokensFile, TokensFormat};
+pub use open::{OpenedTables, open_all};
+pub use place::{RecordDamage, TokensFile, TokensFormat, TokensStep};
 pub use recognise::recognise;
-pub use row::{Holds, PromptDifference, Row};
-pub use table::{Scratch, Table};
+pub use row::{PromptDifference, RowQuantities, TokensRow};
+pub use table::{Scratch, TokensTable};

@@ -16,7 +16,7 @@ use crate::read::tensor_file;
 
 pub use list::{NamedTensors, named_tensors};
 pub use record::{
-    DigestKind, PointerReport, PointerRow, Stage, SyncDamage, SyncFile, SyncFileKind, SyncRecord, SyncRecords,
+    DigestKind, PointerReport, PointerRow, SyncDamage, SyncFile, SyncFileKind, SyncRecord, SyncRecords, SyncStage,
     SyncTensors, TensorDigest,
 };
 
@@ -29,8 +29,8 @@ pub fn recognise(path: &str, head: &[u8], source: &Source) -> Option<Result<Sync
     if manifest::is_manifest(head) {
         return Some(Ok(file(SyncFileKind::Manifest)));
     }
-    let is_recipe = place::is_of_recipe(path);
-    if !is_recipe && place::stage(path).is_none() || !tensor_file::holds_names(head, source) {
+    let is_recipe = place::has_recipe_name(path);
+    if !is_recipe && place::stage(path).is_none() || !tensor_file::holds_named_tensors(head, source) {
         return None;
     }
     match tensor_file::open_all(source.clone()) {

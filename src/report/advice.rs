@@ -2,7 +2,7 @@
 
 use minijinja::{Value, context};
 
-use super::escape::{Target, cleaned, html};
+use super::escape::{TextTarget, cleaned, html};
 use crate::diagnose::runnable::runnable;
 use crate::result::GateResult;
 use crate::result::advice::{Advice, DEFAULT_FILE};
@@ -33,7 +33,7 @@ impl Default for Commands {
 
 impl Commands {
     /// The commands that help with `result`.
-    pub fn of(result: &GateResult) -> Self {
+    pub fn from_result(result: &GateResult) -> Self {
         let file = if result.file.is_empty() { DEFAULT_FILE } else { &result.file };
         let next = result.next_dump.as_ref().map(|next| (next.reason == STEP, Advice::new(["next-dump", file])));
         let (dump_step, dump_operation) = match next {
@@ -46,7 +46,7 @@ impl Commands {
     }
 
     /// The commands as templates see them, each as code of `target` where it stands in a sentence.
-    pub(super) fn shown(&self, target: Target) -> Value {
+    pub(super) fn template_value(&self, target: TextTarget) -> Value {
         let shown = |advice: &Option<Advice>| advice.as_ref().map_or_else(|| Value::from(""), |one| code(one, target));
         let next_dump = self.dump_step.as_ref().or(self.dump_operation.as_ref()).cloned();
         context! {
@@ -60,11 +60,11 @@ impl Commands {
 
 /// A command as code. It is never shortened, since a part of a command does not run. A path in it is quoted for the shell, so
 /// that it holds no backtick.
-fn code(advice: &Advice, target: Target) -> Value {
+fn code(advice: &Advice, target: TextTarget) -> Value {
     let text = cleaned(&advice.to_string());
     Value::from_safe_string(match target {
-        Target::Html => format!("<code>{}</code>", html(&text)),
-        Target::Plain | Target::Markdown => {
+        TextTarget::Html => format!("<code>{}</code>", html(&text)),
+        TextTarget::Plain | TextTarget::Markdown => {
             let fence = if text.contains('`') { "``" } else { "`" };
             format!("{fence}{text}{fence}")
         }

@@ -5,8 +5,8 @@
 
 use minijinja::context;
 
-use super::escape::{Target, cleaned};
-use super::issue::{Issue, MOST_OF_SOURCE};
+use super::escape::{TextTarget, cleaned};
+use super::issue::{FindingIssue, MOST_OF_SOURCE};
 use super::messages::Language;
 use super::view::View;
 use super::writer::Writer;
@@ -19,8 +19,8 @@ use crate::verdict::{Severity, Verdict};
 const MOST: usize = 10;
 
 /// The lines to print, without line breaks.
-pub fn render(result: &GateResult, issues: &[Issue<'_>], language: Language) -> Result<Vec<String>> {
-    let writer = Writer::of(result, language, Target::Plain);
+pub fn render(result: &GateResult, issues: &[FindingIssue<'_>], language: Language) -> Result<Vec<String>> {
+    let writer = Writer::from_result(result, language, TextTarget::Plain);
     let view = View::new(result, &writer)?;
     let verdict = writer.word(&format!("verdict_{}", result.verdict.as_str()))?;
     let title = format!("precision-gate: {verdict}");
@@ -29,7 +29,7 @@ pub fn render(result: &GateResult, issues: &[Issue<'_>], language: Language) -> 
     let counting = |severity: Severity| {
         issues.iter().filter(move |issue| issue.waived.is_none() && issue.finding.severity == severity)
     };
-    let worst: Vec<&Issue<'_>> =
+    let worst: Vec<&FindingIssue<'_>> =
         [Severity::Fail, Severity::Incomplete, Severity::Warn].into_iter().flat_map(counting).collect();
     // One of the ten is the verdict, one gives the number of further findings.
     let shown = if worst.len() < MOST { worst.len() } else { MOST - 2 };

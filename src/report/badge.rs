@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::escape::Target;
+use super::escape::TextTarget;
 use super::messages::Language;
 use super::writer::Writer;
 use crate::error::Result;
@@ -10,7 +10,7 @@ use crate::verdict::Verdict;
 
 /// A badge with `label` on its left and `verdict` on its right.
 pub fn render(label: &str, verdict: Verdict, language: Language) -> Result<String> {
-    let message = Writer::new(language, Target::Plain).word(&format!("verdict_{}", verdict.as_str()))?;
+    let message = Writer::new(language, TextTarget::Plain).word(&format!("verdict_{}", verdict.as_str()))?;
     let color = match verdict {
         Verdict::Pass => "brightgreen",
         Verdict::Warn => "yellow",

@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 use minijinja::Value;
 use serde::{Deserialize, Serialize};
 
-use super::code_texts::Text;
+use super::code_texts::CodeText;
 use super::messages::Language;
 use super::writer::{Writer, safe};
 use crate::diagnose::cause;
@@ -27,7 +27,7 @@ pub(super) struct Texts {
     evidence: BTreeMap<String, String>,
     advice: BTreeMap<String, String>,
     /// Explanations, by cause.
-    explained: BTreeMap<String, Text>,
+    explained: BTreeMap<String, CodeText>,
 }
 
 static ENGLISH: LazyLock<Texts> = LazyLock::new(|| parse(include_str!("../../templates/messages/en/diagnoses.yaml")));
@@ -52,7 +52,7 @@ pub fn title(cause: &str, language: Language) -> Option<&'static str> {
 }
 
 /// Explanations of all causes, by code.
-pub(super) fn explained(language: Language) -> &'static BTreeMap<String, Text> {
+pub(super) fn cause_explanations(language: Language) -> &'static BTreeMap<String, CodeText> {
     &Texts::of(language).explained
 }
 
@@ -149,7 +149,7 @@ pub(super) fn row(diagnosis: &Diagnosis, writer: &Writer) -> Result<DiagnosisRow
 }
 
 /// Writes the texts of evidence and advice of every diagnosis with a writer of plain text.
-pub fn fill(diagnoses: &mut [Diagnosis], writer: &Writer) -> Result<()> {
+pub fn write_diagnosis_texts(diagnoses: &mut [Diagnosis], writer: &Writer) -> Result<()> {
     for diagnosis in diagnoses {
         let text = text(diagnosis, writer)?;
         diagnosis.evidence.iter_mut().zip(text.evidence).for_each(|(statement, text)| statement.text = text);

@@ -20,7 +20,7 @@ use crate::result::GateResult;
 use crate::verdict::CheckId;
 use presentation::{AGREES, Presentation};
 
-pub(super) use presentation::{Details, Embedded};
+pub(super) use presentation::{Details, PageData};
 
 /// The checks that show more, in the order of reports.
 pub(super) const ALL: &[Presentation] = &[
@@ -54,21 +54,24 @@ pub(super) fn details(check: CheckId) -> Details {
 
 /// Whether `result` compared anything that the runs computed.
 pub(super) fn computed_anything(result: &GateResult) -> bool {
-    result.checks.iter().any(|check| !check.units.is_empty() && !is_of_settings(check.id) && !is_of_times(check.id))
+    result
+        .checks
+        .iter()
+        .any(|check| !check.units.is_empty() && !compares_settings(check.id) && !compares_times(check.id))
 }
 
 /// Whether `check` compares times only, not numbers that a run computed.
-pub(super) fn is_of_times(check: CheckId) -> bool {
+pub(super) fn compares_times(check: CheckId) -> bool {
     find(check).is_some_and(|shown| shown.is_of_times)
 }
 
 /// Whether `check` is optional: a run without files for it counts as complete.
-pub(super) fn is_aside(check: CheckId) -> bool {
+pub(super) fn is_optional(check: CheckId) -> bool {
     find(check).is_some_and(|shown| shown.is_aside)
 }
 
 /// Whether `check` compares settings only, not numbers that a run computed.
-pub(super) fn is_of_settings(check: CheckId) -> bool {
+pub(super) fn compares_settings(check: CheckId) -> bool {
     find(check).is_some_and(|shown| shown.is_of_settings)
 }
 

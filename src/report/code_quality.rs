@@ -6,7 +6,7 @@
 use serde::Serialize;
 
 use super::escape;
-use super::issue::{Issue, POLICY_FILE};
+use super::issue::{FindingIssue, POLICY_FILE};
 use crate::error::Result;
 use crate::verdict::Severity;
 
@@ -31,12 +31,12 @@ struct Lines {
 }
 
 /// Renders the findings that count.
-pub fn render(issues: &[Issue<'_>]) -> Result<String> {
+pub fn render(issues: &[FindingIssue<'_>]) -> Result<String> {
     let entries: Vec<Entry<'_>> = issues.iter().filter(|issue| issue.waived.is_none()).map(entry).collect();
     escape::json("gl-code-quality.json", &entries)
 }
 
-fn entry<'a>(issue: &'a Issue<'_>) -> Entry<'a> {
+fn entry<'a>(issue: &'a FindingIssue<'_>) -> Entry<'a> {
     let (path, begin) = issue.line.as_ref().map_or((POLICY_FILE, 1), |line| (line.path.as_str(), line.line));
     Entry {
         description: &issue.message,

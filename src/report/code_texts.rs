@@ -14,13 +14,13 @@ use crate::verdict::{Profile, Severity};
 /// Texts of one language.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Texts {
+pub(super) struct CodeTexts {
     /// Headings and other fixed words.
     pub(super) words: BTreeMap<String, String>,
     /// Meaning of each policy key.
     pub(super) keys: BTreeMap<String, String>,
     /// Findings, by code.
-    pub(super) codes: BTreeMap<String, Text>,
+    pub(super) codes: BTreeMap<String, CodeText>,
     /// Meaning of each rule, by its name.
     pub(super) rules: BTreeMap<String, String>,
 }
@@ -28,7 +28,7 @@ pub(super) struct Texts {
 /// Texts about a finding or a cause.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Text {
+pub(super) struct CodeText {
     /// Meaning; lists show its first sentence alone.
     pub(super) meaning: String,
     /// The test, or how a cause is recognised; explanations add the formulas of rules to it.
@@ -44,7 +44,7 @@ pub(super) struct Text {
 /// Facts that are the same in every language.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Facts {
+pub(super) struct ExplanationFacts {
     /// A line of YAML for each policy key.
     pub(super) keys: BTreeMap<String, String>,
     /// By the name of a check.
@@ -98,7 +98,7 @@ pub(super) struct CodeFacts {
 
 impl CodeFacts {
     /// Severity of this finding under `profile`; `None` if it is the default one.
-    pub(super) fn under(&self, profile: Profile) -> Option<Severity> {
+    pub(super) fn profile_severity(&self, profile: Profile) -> Option<Severity> {
         match profile {
             Profile::Default => None,
             Profile::Strict => self.strict,
@@ -108,7 +108,7 @@ impl CodeFacts {
     }
 }
 
-impl Facts {
+impl ExplanationFacts {
     /// Facts about the finding `code`.
     pub(super) fn of_code(&self, code: &str) -> &CodeFacts {
         static NONE: LazyLock<CodeFacts> = LazyLock::new(CodeFacts::default);
@@ -141,16 +141,16 @@ impl Facts {
     }
 }
 
-static ENGLISH: LazyLock<Texts> = LazyLock::new(|| parse(include_str!("../../templates/messages/en/explain.yaml")));
-static CHINESE: LazyLock<Texts> = LazyLock::new(|| parse(include_str!("../../templates/messages/zh/explain.yaml")));
-static FACTS: LazyLock<Facts> = LazyLock::new(|| parse(include_str!("../../templates/explain.yaml")));
+static ENGLISH: LazyLock<CodeTexts> = LazyLock::new(|| parse(include_str!("../../templates/messages/en/explain.yaml")));
+static CHINESE: LazyLock<CodeTexts> = LazyLock::new(|| parse(include_str!("../../templates/messages/zh/explain.yaml")));
+static FACTS: LazyLock<ExplanationFacts> = LazyLock::new(|| parse(include_str!("../../templates/explain.yaml")));
 
 fn parse<T: serde::de::DeserializeOwned>(text: &str) -> T {
     serde_yaml::from_str(text).expect("invariant: shipped explanations are tested")
 }
 
 /// The texts of a language.
-pub(super) fn texts(language: Language) -> &'static Texts {
+pub(super) fn texts(language: Language) -> &'static CodeTexts {
     match language {
         Language::En => &ENGLISH,
         Language::Zh => &CHINESE,
@@ -158,7 +158,7 @@ pub(super) fn texts(language: Language) -> &'static Texts {
 }
 
 /// The facts.
-pub(super) fn facts() -> &'static Facts {
+pub(super) fn facts() -> &'static ExplanationFacts {
     &FACTS
 }
 

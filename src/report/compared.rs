@@ -8,7 +8,7 @@ use crate::result::unit::Check;
 use crate::verdict::Verdict;
 
 /// Phrase for how much a check compared; empty for one that compared nothing.
-pub(super) fn compared(check: &Check, writer: &Writer) -> Result<String> {
+pub(super) fn compared_phrase(check: &Check, writer: &Writer) -> Result<String> {
     match (check.verdict, check.id) {
         (Verdict::Skipped, _) => Ok(String::new()),
         (_, id) if !id.is_of_run() => Ok(String::new()),

@@ -10,7 +10,7 @@ use crate::result::unit::{AnyUnit, Check, CurveUnit, curves};
 use crate::verdict::{CheckId, Verdict};
 
 /// The curve that a report shows first: the worst one, and of equally bad ones the first, since the plain loss comes first.
-pub fn leading(result: &GateResult) -> Option<&CurveUnit> {
+pub fn leading_curve(result: &GateResult) -> Option<&CurveUnit> {
     let judged = curves(&result.checks).filter(|unit| !unit.series.step.is_empty() && unit.verdict != Verdict::Skipped);
     let worst = judged.clone().reduce(|a, b| if b.verdict > a.verdict { b } else { a })?;
     // The order of metrics of reinforcement learning has no meaning: the one furthest over its limit comes first.
@@ -34,25 +34,25 @@ pub(super) fn has_curves(check: &Check) -> bool {
 }
 
 /// The curve of this name.
-pub(super) fn named<'a>(result: &'a GateResult, name: &str) -> Option<&'a CurveUnit> {
+pub(super) fn curve_by_name<'a>(result: &'a GateResult, name: &str) -> Option<&'a CurveUnit> {
     curves(&result.checks).find(|unit| unit.name() == name)
 }
 
 /// The limit of the mean of the differences.
-pub fn limit(unit: &CurveUnit) -> Option<f64> {
+pub fn mean_limit(unit: &CurveUnit) -> Option<f64> {
     let rule = unit.rules.iter().find(|rule| rule.rule.ends_with("mean_rel"))?;
     rule.fail.map(|limit| limit.0).filter(|limit| limit.is_finite() && *limit > 0.0)
 }
 
 /// The rule that decides a curve's verdict: for a spike the rule of the largest step, otherwise the first rule that is as bad as
 /// the verdict; `None` for a pass.
-pub fn failed(unit: &CurveUnit) -> Option<&RuleOutcome> {
+pub fn deciding_rule(unit: &CurveUnit) -> Option<&RuleOutcome> {
     let counts = unit.verdict >= Verdict::Warn;
     let of_spike = |rule: &&RuleOutcome| rule.rule == "max_rel" && rule.verdict >= Verdict::Warn;
-    let spike = unit.rules.iter().find(of_spike).filter(|_| Spike::of(unit).is_some());
+    let spike = unit.rules.iter().find(of_spike).filter(|_| Spike::from_curve(unit).is_some());
     let mut alike = unit.rules.iter().filter(|rule| rule.verdict == unit.verdict);
     let first = alike.next();
-    let by_far = |one, other| if excess(other) > excess(one) { other } else { one };
+    let by_far = |one, other| if excess_over_limit(other) > excess_over_limit(one) { other } else { one };
     // Metrics of one scale: the worst value is the most informative. Rules of a plain curve are ordered by how informative they are.
     let is_dead = first.is_some_and(is_dead_reward);
     let worst = if unit.mode == rl::MODE && !is_dead { first.map(|first| alike.fold(first, by_far)) } else { first };
@@ -62,7 +62,7 @@ pub fn failed(unit: &CurveUnit) -> Option<&RuleOutcome> {
 /// Ratio of the worst value of a curve to its limit.
 fn furthest(unit: &CurveUnit) -> f64 {
     let is_dead = unit.rules.iter().any(|rule| is_dead_reward(rule) && rule.verdict >= Verdict::Warn);
-    if is_dead { f64::INFINITY } else { failed(unit).map_or(0.0, excess) }
+    if is_dead { f64::INFINITY } else { deciding_rule(unit).map_or(0.0, excess_over_limit) }
 }
 
 /// Whether a rule reports a reward that teaches nothing, which explains all other failures.
@@ -71,7 +71,7 @@ fn is_dead_reward(rule: &RuleOutcome) -> bool {
 }
 
 /// Ratio of a rule's value to the limit that decided its verdict: 1 at the limit, more beyond it.
-pub(super) fn excess(rule: &RuleOutcome) -> f64 {
+pub(super) fn excess_over_limit(rule: &RuleOutcome) -> f64 {
     let limit = if rule.verdict == Verdict::Warn { rule.warn.or(rule.fail) } else { rule.fail.or(rule.warn) };
     let (Some(Number(value)), Some(Number(limit))) = (rule.value, limit) else { return 0.0 };
     let (over, under) = if rule.direction == LimitDirection::AtLeast { (limit, value) } else { (value, limit) };
@@ -89,28 +89,28 @@ pub(super) struct Spike {
     /// The step.
     pub(super) step: f64,
     /// The difference as a fraction of the baseline.
-    pub(super) apart: f64,
+    pub(super) difference: f64,
     /// The first step after which the curves stay close again.
-    pub(super) recovered: f64,
+    pub(super) recovery_step: f64,
 }
 
 impl Spike {
     /// The spike of a curve; `None` if its largest difference is not a spike.
-    pub(super) fn of(unit: &CurveUnit) -> Option<Self> {
-        let all = Shown::of(unit).differences();
+    pub(super) fn from_curve(unit: &CurveUnit) -> Option<Self> {
+        let all = DrawnCurve::from_unit(unit).differences();
         let largest = all.iter().copied().enumerate().max_by(|a, b| a.1.1.abs().total_cmp(&b.1.1.abs()));
         let (place, (step, apart)) = largest?;
         let is_calm = |(_, other): &&(f64, f64)| other.abs() * SPIKE <= apart.abs();
         let (before, after) = (all.get(..place)?, all.get(place + 1..)?);
         let calm = after.iter().rev().take_while(is_calm).count();
         let (recovered, _) = *after.get(after.len() - calm)?;
-        before.iter().all(|other| is_calm(&other)).then_some(Self { step, apart, recovered })
+        before.iter().all(|other| is_calm(&other)).then_some(Self { step, difference: apart, recovery_step: recovered })
     }
 }
 
 /// A curve as numbers to draw.
 #[derive(Debug, Default)]
-pub struct Shown {
+pub struct DrawnCurve {
     /// Steps.
     pub step: Vec<f64>,
     /// Baseline values; `None` at a step without one.
@@ -122,12 +122,12 @@ pub struct Shown {
     /// First and last step of each stretch of steps at which exactly one side is not finite.
     pub broken: Vec<(f64, f64)>,
     /// Means over windows of steps, which the rules of reinforcement learning judge; empty for other curves.
-    pub windows: Vec<ShownWindow>,
+    pub windows: Vec<DrawnWindow>,
 }
 
 /// A window of a curve as numbers to draw.
 #[derive(Clone, Copy, Debug)]
-pub struct ShownWindow {
+pub struct DrawnWindow {
     /// The first and the last step.
     pub steps: (f64, f64),
     /// Mean of the baseline.
@@ -136,10 +136,10 @@ pub struct ShownWindow {
     pub candidate: f64,
 }
 
-impl Shown {
+impl DrawnCurve {
     /// The numbers of a unit.
     #[allow(clippy::cast_precision_loss, reason = "steps in a picture")]
-    pub fn of(unit: &CurveUnit) -> Self {
+    pub fn from_unit(unit: &CurveUnit) -> Self {
         let series = &unit.series;
         let numbers = |values: &[Option<Number>]| values.iter().map(|value| value.map(|number| number.0)).collect();
         let mut shown = Self {
@@ -156,12 +156,12 @@ impl Shown {
     }
 
     /// Whether no step has a baseline value.
-    pub fn is_alone(&self) -> bool {
+    pub fn has_no_baseline(&self) -> bool {
         self.baseline.iter().all(Option::is_none)
     }
 
     fn find_broken(&self) -> Vec<(f64, f64)> {
-        if self.is_alone() {
+        if self.has_no_baseline() {
             return self.stretches_of(|_, candidate| candidate.is_some_and(|candidate| !candidate.is_finite()));
         }
         self.stretches_of(|baseline, candidate| {
@@ -197,18 +197,18 @@ impl Shown {
     }
 
     /// Smallest and largest value that an axis of both sides shows; `None` without a finite value.
-    pub(super) fn ends(&self) -> Option<(f64, f64)> {
-        ends::usual(self.baseline.iter().chain(&self.candidate).flatten().copied())
+    pub(super) fn value_range(&self) -> Option<(f64, f64)> {
+        ends::usual_range(self.baseline.iter().chain(&self.candidate).flatten().copied())
     }
 
     /// The largest absolute difference that an axis shows; `None` without a difference.
     pub(super) fn largest_difference(&self) -> Option<f64> {
-        let of = if self.windows.is_empty() { None } else { self.ends() };
+        let of = if self.windows.is_empty() { None } else { self.value_range() };
         ends::largest_difference(self.differences().into_iter().map(|(_, apart)| apart), of)
     }
 
     /// First and last step of each stretch of steps that the candidate lacks.
-    pub fn missing(&self) -> Vec<(f64, f64)> {
+    pub fn missing_stretches(&self) -> Vec<(f64, f64)> {
         self.stretches_of(|baseline, candidate| baseline.is_some() && candidate.is_none())
     }
 
@@ -245,12 +245,12 @@ impl Shown {
 
 /// The windows of a unit; the first one starts at the step `first`.
 #[allow(clippy::cast_precision_loss, reason = "steps in a picture")]
-fn windows_of(unit: &CurveUnit, first: Option<f64>) -> Vec<ShownWindow> {
+fn windows_of(unit: &CurveUnit, first: Option<f64>) -> Vec<DrawnWindow> {
     let Some((windows, first)) = unit.windows.as_ref().zip(first) else { return Vec::new() };
     let ends = windows.to_step.iter().map(|step| *step as f64);
     let starts = std::iter::once(first).chain(ends.clone());
     let means = windows.baseline.iter().zip(&windows.candidate);
-    let of = |((from, to), (b, c)): ((f64, f64), (&Number, &Number))| ShownWindow {
+    let of = |((from, to), (b, c)): ((f64, f64), (&Number, &Number))| DrawnWindow {
         steps: (from, to.max(from)),
         baseline: b.0,
         candidate: c.0,

@@ -19,7 +19,7 @@ const UNUSUAL: f64 = 1e4;
 
 /// Ends of an axis on which the usual values can be told apart: the smallest and the largest value whose size is at most 10 000
 /// times the median size of the values other than 0. `None` without a finite value.
-pub(super) fn usual(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
+pub(super) fn usual_range(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
     let finite: Vec<f64> = values.filter(|value| value.is_finite()).map(within_axes).collect();
     let mut sizes: Vec<f64> = finite.iter().map(|value| value.abs()).filter(|size| *size > 0.0).collect();
     sizes.sort_by(f64::total_cmp);
@@ -65,7 +65,7 @@ pub(super) struct Decades {
 
 impl Decades {
     /// Decades around errors and limits.
-    pub(super) fn of(profile: &[ProfilePoint]) -> Self {
+    pub(super) fn from_profile(profile: &[ProfilePoint]) -> Self {
         let errors = || profile.iter().map(|point| point.error.0);
         let limits = || profile.iter().map(|point| point.limit.0).filter(|limit| limit.is_finite() && *limit > 0.0);
         let sizes = || errors().chain(limits()).filter(|size| size.is_finite() && *size > 0.0);
@@ -85,7 +85,7 @@ impl Decades {
     }
 
     /// Place of an error on the axis.
-    pub(super) fn placed(&self, size: f64) -> f64 {
+    pub(super) fn axis_position(&self, size: f64) -> f64 {
         if size.is_finite() { size.clamp(self.floor, self.top) } else { self.top }
     }
 }
@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn one_huge_value_presses_no_other_into_a_line() {
-        let usual = |values: &[f64]| usual(values.iter().copied());
+        let usual = |values: &[f64]| usual_range(values.iter().copied());
         assert_eq!(usual(&[1.0, 2.0, 1e300, f64::INFINITY]), Some((1.0, 2.0)));
         assert_eq!(usual(&[0.0, 0.0, 0.0, 0.5, 1.0, 1e300]), Some((0.0, 1.0)));
         assert_eq!(usual(&[0.0, 0.0]), Some((0.0, 0.0)));
@@ -114,11 +114,11 @@ mod tests {
         for error in [f64::MAX, 1e308, f64::INFINITY, f64::NAN, 5e-324, 0.0] {
             let point =
                 ProfilePoint { order: 0, op: String::new(), error: Number(error), limit: Number(0.01), suspect: false };
-            let axis = Decades::of(&[point]);
+            let axis = Decades::from_profile(&[point]);
             let count = axis.top.log10() - axis.floor.log10();
             assert!((2.0..=16.0).contains(&count), "{error:e}: {axis:?}");
             assert_eq!(axis.is_cut_above, error.is_finite() && error > 100.0, "{error:e}");
-            assert!((axis.floor..=axis.top).contains(&axis.placed(error)), "{error:e}");
+            assert!((axis.floor..=axis.top).contains(&axis.axis_position(error)), "{error:e}");
         }
     }
 }

@@ -34,7 +34,7 @@ pub fn sentence(location: &ErrorLocation, writer: &Writer) -> Result<String> {
         by => rolled.and_then(|axis| axis.rolled),
         axis => rolled.map(|axis| axis.axis),
         len => rolled.map(|axis| axis.len),
-        name => rolled.map(|axis| name_of(location, axis.axis, writer)).transpose()?.map(safe),
+        name => rolled.map(|axis| axis_name(location, axis.axis, writer)).transpose()?.map(safe),
     };
     writer.phrase(key, &facts)
 }
@@ -43,7 +43,7 @@ pub fn sentence(location: &ErrorLocation, writer: &Writer) -> Result<String> {
 ///
 /// # Errors
 /// Where a phrase does not render.
-pub fn name_of(location: &ErrorLocation, axis: u64, writer: &Writer) -> Result<String> {
+pub fn axis_name(location: &ErrorLocation, axis: u64, writer: &Writer) -> Result<String> {
     const KNOWN: [&str; 6] = ["batch", "head", "token", "channel", "row", "column"];
     let name = usize::try_from(axis).ok().and_then(|axis| location.names.get(axis));
     match name.filter(|name| KNOWN.contains(&name.as_str())) {
@@ -53,7 +53,7 @@ pub fn name_of(location: &ErrorLocation, axis: u64, writer: &Writer) -> Result<S
 }
 
 fn of_axis(location: &ErrorLocation, axis: &ErrorAxis, writer: &Writer) -> Result<String> {
-    let name = name_of(location, axis.axis, writer)?;
+    let name = axis_name(location, axis.axis, writer)?;
     let name = if name.is_empty() { writer.word("axis_index")? } else { name };
     let facts = context! {
         name => safe(name),
@@ -91,14 +91,14 @@ fn run(first: u64, last: u64) -> String {
 ///
 /// # Errors
 /// Where a phrase does not render.
-pub fn shown(location: Option<&ErrorLocation>, writer: &Writer) -> Result<Value> {
+pub fn sentence_value(location: Option<&ErrorLocation>, writer: &Writer) -> Result<Value> {
     location.map_or_else(|| Ok(Value::from("")), |location| sentence(location, writer).map(safe))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::escape::Target;
+    use crate::report::escape::TextTarget;
     use crate::report::messages::Language;
     use crate::result::number::Number;
     use crate::result::unit::ErrorMap;
@@ -130,7 +130,7 @@ mod tests {
             map: ErrorMap::default(),
         };
         for language in Language::ALL {
-            assert!(!sentence(&location, &Writer::new(language, Target::Plain)).expect("a sentence").is_empty());
+            assert!(!sentence(&location, &Writer::new(language, TextTarget::Plain)).expect("a sentence").is_empty());
         }
     }
 }

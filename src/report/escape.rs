@@ -12,7 +12,7 @@ use crate::error::{Error, ErrorKind, Result};
 
 /// Format that a text is written for; it decides which characters are escaped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Target {
+pub enum TextTarget {
     /// Terminal, JSON and XML, whose writers escape by themselves.
     Plain,
     /// Comments and job summaries.
@@ -31,37 +31,37 @@ const MOST_QUOTED: usize = 200;
 const MOST_PROSE: usize = 600;
 
 /// A name or value from an artifact, as `target` shows it: a code span, `<code>`, or cleaned text.
-pub fn name(text: &str, target: Target) -> String {
+pub fn name(text: &str, target: TextTarget) -> String {
     let text = shortened(&cleaned(text));
     match target {
-        Target::Plain => text,
-        Target::Markdown => code_span(&text),
-        Target::Html => format!("<code>{}</code>", html(&text)),
+        TextTarget::Plain => text,
+        TextTarget::Markdown => code_span(&text),
+        TextTarget::Html => format!("<code>{}</code>", html(&text)),
     }
 }
 
 /// A sentence that may quote an artifact: ordinary words stay, everything else is shown as [`name`] shows it.
-pub fn prose(text: &str, target: Target) -> String {
+pub fn prose(text: &str, target: TextTarget) -> String {
     let text = cleaned(text);
     let text: String = text.chars().take(MOST_PROSE).collect();
     match target {
-        Target::Plain => text,
-        Target::Html => html(&text).into_owned(),
-        Target::Markdown => prose_markdown(&text),
+        TextTarget::Plain => text,
+        TextTarget::Html => html(&text).into_owned(),
+        TextTarget::Markdown => prose_markdown(&text),
     }
 }
 
 /// A long quotation from an artifact: like [`name`], but only its end is cut, and the page has no `<code>` around it.
-pub fn quoted(text: &str, target: Target) -> String {
+pub fn quoted(text: &str, target: TextTarget) -> String {
     let cleaned = cleaned(text);
     let mut text: String = cleaned.chars().take(MOST_QUOTED).collect();
     if text.len() < cleaned.len() {
         text.push('…');
     }
     match target {
-        Target::Plain => text,
-        Target::Markdown => code_span(&text),
-        Target::Html => html(&text).into_owned(),
+        TextTarget::Plain => text,
+        TextTarget::Markdown => code_span(&text),
+        TextTarget::Html => html(&text).into_owned(),
     }
 }
 
@@ -172,9 +172,9 @@ pub fn cell(markdown: &str) -> String {
 }
 
 /// A text of the gate's own, before names are put into it; text between backticks becomes code on the page too.
-pub fn own_text(text: &str, target: Target) -> Cow<'_, str> {
+pub fn own_text(text: &str, target: TextTarget) -> Cow<'_, str> {
     let parts: Vec<&str> = text.split('`').collect();
-    if target != Target::Html || parts.len() == 1 || parts.len().is_multiple_of(2) {
+    if target != TextTarget::Html || parts.len() == 1 || parts.len().is_multiple_of(2) {
         return Cow::Borrowed(text);
     }
     let marked =
@@ -210,7 +210,7 @@ fn prose_markdown(text: &str) -> String {
     }
     for (index, part) in parts.iter().enumerate() {
         if index % 2 == 1 {
-            out.push_str(&name(part, Target::Markdown));
+            out.push_str(&name(part, TextTarget::Markdown));
         } else {
             words(part, &mut out);
         }
@@ -230,7 +230,7 @@ fn words(text: &str, out: &mut String) {
         if is_plain_word(core) {
             out.push_str(core)
         } else {
-            out.push_str(&name(core, Target::Markdown))
+            out.push_str(&name(core, TextTarget::Markdown))
         }
         out.push_str(after);
     }
@@ -251,31 +251,31 @@ mod tests {
 
     #[test]
     fn a_fence_is_longer_than_any_run_inside() {
-        assert_eq!(name("a", Target::Markdown), "`a`");
-        assert_eq!(name("a`b", Target::Markdown), "``a`b``");
-        assert_eq!(name("```", Target::Markdown), "```` ``` ````");
-        assert_eq!(name("", Target::Markdown), "");
+        assert_eq!(name("a", TextTarget::Markdown), "`a`");
+        assert_eq!(name("a`b", TextTarget::Markdown), "``a`b``");
+        assert_eq!(name("```", TextTarget::Markdown), "```` ``` ````");
+        assert_eq!(name("", TextTarget::Markdown), "");
     }
 
     #[test]
     fn backticks_of_the_gate_are_code_on_the_page_and_stay_elsewhere() {
         let text = "set `lr` or `{{ name }}`";
-        assert_eq!(own_text(text, Target::Html), "set <code>lr</code> or <code>{{ name }}</code>");
-        assert_eq!(own_text("a lone ` stays", Target::Html), "a lone ` stays");
-        assert_eq!(own_text(text, Target::Markdown), text);
-        assert_eq!(own_text(text, Target::Plain), text);
+        assert_eq!(own_text(text, TextTarget::Html), "set <code>lr</code> or <code>{{ name }}</code>");
+        assert_eq!(own_text("a lone ` stays", TextTarget::Html), "a lone ` stays");
+        assert_eq!(own_text(text, TextTarget::Markdown), text);
+        assert_eq!(own_text(text, TextTarget::Plain), text);
     }
 
     #[test]
     fn hidden_characters_are_removed_and_lines_joined() {
-        assert_eq!(name("a\u{202e}b\u{200b}\u{1b}[31m\nc", Target::Plain), "ab c");
-        assert_eq!(name("\u{1b}[1;31mloss\u{1b}[0m \u{1b}[", Target::Plain), "loss ");
+        assert_eq!(name("a\u{202e}b\u{200b}\u{1b}[31m\nc", TextTarget::Plain), "ab c");
+        assert_eq!(name("\u{1b}[1;31mloss\u{1b}[0m \u{1b}[", TextTarget::Plain), "loss ");
     }
 
     #[test]
     fn long_names_keep_both_ends() {
         let long = format!("start{}end", "x".repeat(500));
-        let shown = name(&long, Target::Plain);
+        let shown = name(&long, TextTarget::Plain);
         assert_eq!(shown.chars().count(), MOST_CHARS + 1);
         assert!(shown.starts_with("start") && shown.ends_with("end"));
     }
@@ -288,7 +288,7 @@ mod tests {
 
     #[test]
     fn sentences_stay_readable_and_harmless() {
-        let prose = |text| prose(text, Target::Markdown);
+        let prose = |text| prose(text, TextTarget::Markdown);
         assert_eq!(prose("unexpected end, at byte 12 (of 40)."), "unexpected end, at byte 12 (of 40).");
         assert_eq!(prose("expected `PK`, found `a|b`"), "expected `PK`, found `a|b`");
         assert_eq!(prose("see @org and #1 or http://x"), "see `@org` and `#1` or `http://x`");
@@ -300,13 +300,13 @@ mod tests {
     #[test]
     fn quoted_texts_keep_their_beginning_and_are_code_in_markdown_alone() {
         let long = "x".repeat(300);
-        assert_eq!(quoted(&long, Target::Plain), format!("{}…", "x".repeat(200)));
-        assert_eq!(quoted("a\n`b`", Target::Markdown), "`` a `b` ``");
-        assert_eq!(quoted("<b>\u{202e}a", Target::Html), "&lt;b&gt;a");
+        assert_eq!(quoted(&long, TextTarget::Plain), format!("{}…", "x".repeat(200)));
+        assert_eq!(quoted("a\n`b`", TextTarget::Markdown), "`` a `b` ``");
+        assert_eq!(quoted("<b>\u{202e}a", TextTarget::Html), "&lt;b&gt;a");
     }
 
     #[test]
     fn html_is_text() {
-        assert_eq!(name("<b>\"&'", Target::Html), "<code>&lt;b&gt;&quot;&amp;&#39;</code>");
+        assert_eq!(name("<b>\"&'", TextTarget::Html), "<code>&lt;b&gt;&quot;&amp;&#39;</code>");
     }
 }

@@ -9,9 +9,9 @@ use std::collections::BTreeSet;
 use minijinja::{Value, context};
 use serde::Serialize;
 
-pub(super) use amount::{lost, metric, score};
+pub(super) use amount::{drop_text, metric, score};
 pub use examples::ExampleRow;
-pub(super) use order::{generations, leading, of_finding, reasons, rollouts, scores, weight};
+pub(super) use order::{drop_reasons, generations, is_about_evaluation, leading_finding, rollouts, scores, weight};
 
 use super::messages::rounded;
 use super::writer::{Writer, safe};
@@ -109,7 +109,7 @@ pub(super) fn view(result: &GateResult, writer: &Writer) -> Result<Option<Evalua
     let build = Builder { writer };
     let (mut passed, wrong): (Vec<&EvaluationUnit>, Vec<&EvaluationUnit>) =
         scores.iter().partition(|unit| unit.verdict <= Verdict::Pass);
-    passed.sort_by(|a, b| order::unseen(b).total_cmp(&order::unseen(a)));
+    passed.sort_by(|a, b| order::detectable_drop(b).total_cmp(&order::detectable_drop(a)));
     let rows = |units: &[&EvaluationUnit]| units.iter().map(|unit| build.score(unit)).collect::<Result<Vec<_>>>();
     let mut shown = BTreeSet::new();
     let models: BTreeSet<&str> = scores.iter().map(|unit| unit.model.as_str()).collect();
@@ -190,7 +190,7 @@ impl Builder<'_> {
     }
 
     fn score(&self, unit: &EvaluationUnit) -> Result<ScoreRow> {
-        let lost = |value: Option<Number>| amount::shown(value, |value| lost(value, unit));
+        let lost = |value: Option<Number>| amount::number_text(value, |value| drop_text(value, unit));
         let interval = |[low, high]: [Number; 2]| {
             let ends = context! { low => safe(lost(Some(low))), high => safe(lost(Some(high))) };
             self.writer.phrase("evaluation_interval", &ends).map(safe)
@@ -206,8 +206,8 @@ impl Builder<'_> {
             metric: unit.metric.clone(),
             filter: amount::filter(unit).unwrap_or_default().to_owned(),
             marks: self.marks(unit)?,
-            baseline: safe(amount::shown(unit.baseline, score)),
-            candidate: safe(amount::shown(unit.candidate, score)),
+            baseline: safe(amount::number_text(unit.baseline, score)),
+            candidate: safe(amount::number_text(unit.candidate, score)),
             drop: safe(lost(unit.drop)),
             interval: unit.interval.map_or_else(|| Ok(Value::from("")), interval)?,
             margin: safe(lost(Some(unit.margin))),
@@ -218,7 +218,7 @@ impl Builder<'_> {
                     context! { worse => unit.worse, better => unit.better, paired => unit.paired },
                 )?,
             },
-            p: safe(amount::shown(p, |p| rounded(p, 2))),
+            p: safe(amount::number_text(p, |p| rounded(p, 2))),
             detectable: safe(lost(unit.detectable)),
             examples: unit.flipped.iter().map(|sample| ExampleRow::new(sample, self.writer)).collect(),
         })

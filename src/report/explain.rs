@@ -8,16 +8,16 @@ pub mod page;
 #[cfg(test)]
 mod tests;
 
-use super::causes::explained;
+use super::causes::cause_explanations;
 use super::code_texts::{facts, texts, word};
 use super::messages::Language;
 use super::phrases;
 use crate::diagnose::cause;
 use crate::judge::register;
 use crate::judge::rule::Rule;
-use crate::nearest::edits;
+use crate::nearest::edit_distance;
 use crate::verdict::Severity;
-use entry::Entry;
+use entry::CodeExplanation;
 
 /// Edits between a slip and a code that is close to it.
 const MOST_EDITS: usize = 3;
@@ -28,22 +28,22 @@ const MOST_PROPOSED: usize = 4;
 /// `None` where there is none of this name.
 pub fn explain(code: &str, language: Language, expires: &str) -> Option<String> {
     let entries = entries(code, language, expires);
-    let shown: Vec<String> = entries.iter().map(Entry::for_terminal).collect();
+    let shown: Vec<String> = entries.iter().map(CodeExplanation::for_terminal).collect();
     (!shown.is_empty()).then(|| shown.join("\n"))
 }
 
-fn entries(code: &str, language: Language, expires: &str) -> Vec<Entry> {
-    let finding = register::find(code).map(|rule| Entry::of_finding(rule, language, expires));
-    let cause = cause::find(code).map(|cause| Entry::of_cause(cause, language));
+fn entries(code: &str, language: Language, expires: &str) -> Vec<CodeExplanation> {
+    let finding = register::find(code).map(|rule| CodeExplanation::of_finding(rule, language, expires));
+    let cause = cause::find(code).map(|cause| CodeExplanation::of_cause(cause, language));
     let preset = format!("preset:{code}");
     let name = [code, preset.as_str()].into_iter().find(|name| facts().rules.contains_key(*name));
-    let rule = name.and_then(|name| Entry::of_rule(name, language, expires));
+    let rule = name.and_then(|name| CodeExplanation::of_rule(name, language, expires));
     [finding, cause, rule].into_iter().flatten().collect()
 }
 
 /// The day on which a waiver ends that is written on `today` (`YYYY-MM-DD`); `None` where that is no date.
 pub fn expiry(today: &str) -> Option<String> {
-    super::waiver::ends(today, super::waiver::DAYS)
+    super::waiver::end_day(today, super::waiver::DAYS)
 }
 
 /// Every code with one line about it: findings by check, then causes and rules. With `check`, the findings of that one.
@@ -57,7 +57,7 @@ pub fn list(check: Option<&str>, language: Language) -> String {
     let mut list: String = wanted.map(of_check).collect();
     if check.is_none() {
         let of_cause = |cause: &&'static cause::Cause| {
-            let about = explained(language).get(cause.code).map_or("", |text| first_sentence(&text.meaning));
+            let about = cause_explanations(language).get(cause.code).map_or("", |text| first_sentence(&text.meaning));
             line(cause.code, about)
         };
         list += &section(word("causes", language), cause::ALL.iter().map(of_cause));
@@ -87,7 +87,7 @@ fn severity_name(severity: Severity) -> &'static str {
 
 /// The rules of findings by the name of their check, in the order of reports; codes in alphabetical order.
 fn by_check() -> Vec<(&'static str, Vec<&'static Rule>)> {
-    let mut rules: Vec<&Rule> = register::all().collect();
+    let mut rules: Vec<&Rule> = register::all_rules().collect();
     rules.sort_by_key(|rule| (rule.check, rule.code));
     let same_check = |left: &&Rule, right: &&Rule| left.check == right.check;
     let named = |rules: &[&'static Rule]| Some((rules.first()?.check.as_str(), rules.to_vec()));
@@ -107,19 +107,19 @@ pub fn is_check(name: &str) -> bool {
 
 /// Every code that can be explained: of findings, causes and rules.
 pub fn codes() -> impl Iterator<Item = &'static str> {
-    let findings = register::all().map(|rule| rule.code);
+    let findings = register::all_rules().map(|rule| rule.code);
     let causes = cause::ALL.iter().map(|cause| cause.code).filter(|code| register::find(code).is_none());
     findings.chain(causes).chain(phrases::formulas(Language::En).keys().map(String::as_str))
 }
 
 /// The codes that were probably meant by `word`: those that hold it, or else those that a slip leads to, closest first.
-pub fn similar(word: &str) -> Vec<&'static str> {
+pub fn similar_codes(word: &str) -> Vec<&'static str> {
     let word = word.trim().to_lowercase().replace(' ', "-");
     let holding: Vec<&str> = codes().filter(|code| word.len() > 2 && code.contains(&word)).collect();
     if !holding.is_empty() {
         return holding.into_iter().take(MOST_PROPOSED).collect();
     }
-    let mut near: Vec<(usize, &str)> = codes().map(|code| (edits(&word, code), code)).collect();
+    let mut near: Vec<(usize, &str)> = codes().map(|code| (edit_distance(&word, code), code)).collect();
     near.retain(|(distance, _)| *distance <= MOST_EDITS);
     near.sort_unstable();
     near.into_iter().take(MOST_PROPOSED).map(|(_, code)| code).collect()

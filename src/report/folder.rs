@@ -12,7 +12,7 @@ use super::page::operations::{self, Operations};
 use super::sink::{LinesOf, Sink, locked};
 use super::xlsx;
 use crate::error::{Error, ErrorKind, Result};
-use crate::msprobe::table::{Rows, Table};
+use crate::msprobe::table::{MsprobeRows, MsprobeTable};
 use crate::output::documents::LINES;
 use crate::output::{Draft, Output};
 use crate::result::operation::OperationLine;
@@ -24,7 +24,7 @@ const LINE_BYTES: usize = 640;
 
 /// Options for the documents that grow with a run.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Options {
+pub struct FolderOptions {
     /// Whether tables are written as workbooks too.
     pub xlsx: bool,
     /// Whether tables are left out.
@@ -37,12 +37,12 @@ pub struct Options {
 ///
 /// No file is created before there is something to write, and no file appears under its name before it is complete.
 #[derive(Debug)]
-pub struct Folder {
+pub struct ReportFolder {
     /// The file of lines; it is taken out before the folder is given back.
     lines: Mutex<Option<Written>>,
-    options: Options,
+    options: FolderOptions,
     /// Tables that share a workbook.
-    together: Mutex<Vec<Table>>,
+    together: Mutex<Vec<MsprobeTable>>,
     output: Output,
 }
 
@@ -55,18 +55,18 @@ struct Written {
 
 /// Documents that were written while the run judged.
 #[derive(Debug)]
-pub struct Finished {
+pub struct FinishedFolder {
     /// The output folder, which holds the documents as drafts.
     pub output: Output,
     /// The lines as the page holds them.
-    pub operations: operations::Table,
+    pub operations: operations::OperationTable,
     /// Digest of the file of lines (`sha256:…`).
     pub digest: String,
 }
 
-impl Folder {
+impl ReportFolder {
     /// Writes into `output`.
-    pub fn new(output: Output, options: Options) -> Self {
+    pub fn new(output: Output, options: FolderOptions) -> Self {
         Self { lines: Mutex::default(), options, together: Mutex::default(), output }
     }
 
@@ -74,7 +74,7 @@ impl Folder {
     ///
     /// # Errors
     /// Where a file cannot be written.
-    pub fn finish(self) -> Result<Finished> {
+    pub fn finish(self) -> Result<FinishedFolder> {
         let Written { out, operations } = locked(&self.lines).take().map_or_else(|| self.begin(), Ok)?;
         let place = out.get_ref().file.place();
         let written = out.into_inner();
@@ -84,7 +84,7 @@ impl Folder {
             self.output.write(&name, &bytes)?;
         }
         let digest = format!("sha256:{:x}", hash.finalize());
-        Ok(Finished { output: self.output, operations: operations.finish()?, digest })
+        Ok(FinishedFolder { output: self.output, operations: operations.finish()?, digest })
     }
 
     fn begin(&self) -> Result<Written> {
@@ -143,7 +143,7 @@ impl Write for Hashing {
     }
 }
 
-impl Sink for Folder {
+impl Sink for ReportFolder {
     fn lines(&self, operations: usize, of: &LinesOf<'_>) -> Result<()> {
         let mut lines = locked(&self.lines);
         let written = match &mut *lines {
@@ -154,7 +154,7 @@ impl Sink for Folder {
         in_order(operations, make, |part| written.take(part?))
     }
 
-    fn table(&self, table: Rows<'_>) -> Result<()> {
+    fn table(&self, table: MsprobeRows<'_>) -> Result<()> {
         if self.options.no_table {
             return Ok(());
         }
@@ -162,7 +162,7 @@ impl Sink for Folder {
             return csv(&self.output, table);
         }
         // A workbook needs the length of a table in advance.
-        let table = Table::from(table);
+        let table = MsprobeTable::from(table);
         csv(&self.output, table.clone().into())?;
         if xlsx::is_shared(&table) {
             locked(&self.together).push(table);
@@ -178,7 +178,7 @@ impl Sink for Folder {
 /// A table as msprobe writes it: UTF-8, `\n`, minimal quoting.
 ///
 /// A text that a spreadsheet could take for a formula gets a leading apostrophe; msprobe refuses to write it.
-fn csv(output: &Output, table: Rows<'_>) -> Result<()> {
+fn csv(output: &Output, table: MsprobeRows<'_>) -> Result<()> {
     write(output, &format!("{}.csv", table.name), |out| {
         let failed = |error: csv::Error| Error::io(format!("{}.csv", table.name), &error.into());
         let mut writer = csv::WriterBuilder::new().terminator(csv::Terminator::Any(b'\n')).from_writer(&mut *out);
@@ -194,7 +194,7 @@ fn csv(output: &Output, table: Rows<'_>) -> Result<()> {
 }
 
 /// Rows of some groups of a table as text.
-fn csv_rows(table: &Rows<'_>, groups: Range<usize>) -> String {
+fn csv_rows(table: &MsprobeRows<'_>, groups: Range<usize>) -> String {
     let mut text = String::new();
     for group in groups {
         (table.rows)(group, &mut |cells| {

@@ -1,3 +1,3 @@
 //! Call stacks in documents: the frames that readers of dumps know.
 
-pub use crate::read::frame::{Frame, innermost_of_model, innermost_own};
+pub use crate::read::frame::{StackFrame, innermost_model_frame, innermost_user_frame};

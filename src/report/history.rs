@@ -79,7 +79,7 @@ pub(super) fn view(summary: &Summary, writer: &Writer) -> Result<HistoryView> {
         row: safe(row(summary, writer)?),
         since: safe(since(summary, writer)?),
         changes: summary.changed.iter().map(|change| change_row(change, writer)).collect::<Result<_>>()?,
-        commits: commits.list.into_iter().map(|commit| Commit { id: short(&commit.id), ..commit }).collect(),
+        commits: commits.list.into_iter().map(|commit| Commit { id: short_commit(&commit.id), ..commit }).collect(),
         more_commits: commits.total.saturating_sub(listed),
         bisect: start.map_or_else(Vec::new, |start| vec![safe(start), safe(BISECT_RUN.to_owned())]),
         trends: trend::rows(&summary.trends, writer)?,
@@ -112,11 +112,11 @@ fn past(past: &Past, writer: &Writer) -> Result<Value> {
         return Ok(safe(time));
     }
     let time = writer.phrase("in_brackets", &context! { text => safe(time) })?;
-    Ok(safe(format!("{}{time}", writer.name(&short(&past.commit)))))
+    Ok(safe(format!("{}{time}", writer.name(&short_commit(&past.commit)))))
 }
 
 /// The digits of a commit that are shown.
-pub(super) fn short(commit: &str) -> String {
+pub(super) fn short_commit(commit: &str) -> String {
     commit.chars().take(COMMIT_DIGITS).collect()
 }
 
@@ -135,7 +135,7 @@ fn change_row(change: &Change, writer: &Writer) -> Result<ChangeRow> {
     };
     let shown = |text: &str| match change.kind {
         _ if text.is_empty() => "-".to_owned(),
-        ChangeKind::Commit => short(text),
+        ChangeKind::Commit => short_commit(text),
         _ => text.to_owned(),
     };
     Ok(ChangeRow {

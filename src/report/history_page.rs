@@ -10,7 +10,7 @@ use minijinja::value::Serde;
 use minijinja::{Value, context};
 use serde::Serialize;
 
-use super::escape::Target;
+use super::escape::TextTarget;
 use super::history::{self, HistoryView};
 use super::messages::Language;
 use super::palette;
@@ -71,14 +71,14 @@ pub fn latest(records: &[Record]) -> Vec<Latest> {
 /// # Errors
 /// Where a picture cannot be drawn.
 pub fn render(records: &[Record], unread: usize, alert_after: NonZeroU32, language: Language) -> Result<String> {
-    let writer = Writer::new(language, Target::Html);
+    let writer = Writer::new(language, TextTarget::Html);
     let views: Vec<SuiteView> =
         suites(records).map(|records| suite(records, alert_after, &writer)).collect::<Result<_>>()?;
     let until = records.iter().map(|record| record.time).max();
     let template = Template {
         name: "history.html.j2".into(),
         source: include_str!("../../templates/report/history.html.j2").into(),
-        given: false,
+        is_custom: false,
     };
     let whole = context! {
         language => language.tag(),
@@ -116,7 +116,7 @@ fn run(record: &Record) -> RunView {
     RunView {
         verdict: record.verdict,
         time: moment(record.time),
-        commit: history::short(&record.commit),
+        commit: history::short_commit(&record.commit),
         address: if is_web { record.run.clone() } else { String::new() },
         more: failing.len().saturating_sub(MOST_CASES),
         failing: failing.into_iter().take(MOST_CASES).collect(),

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use super::escape::Target;
+use super::escape::TextTarget;
 use super::messages::Language;
-use super::source::{self, Line};
+use super::source::{self, SourceLine};
 use super::view::View;
 use super::writer::Writer;
 use crate::error::Result;
@@ -20,7 +20,7 @@ pub const MOST_OF_SOURCE: usize = 50;
 
 /// Options for written issues.
 #[derive(Clone, Copy, Debug)]
-pub struct Options<'a> {
+pub struct IssueOptions<'a> {
     /// The language.
     pub language: Language,
     /// Folder of the checked-out repository, where calls are looked for.
@@ -29,7 +29,7 @@ pub struct Options<'a> {
 
 /// One finding.
 #[derive(Clone, Debug)]
-pub struct Issue<'a> {
+pub struct FindingIssue<'a> {
     /// The finding.
     pub finding: &'a Finding,
     /// One sentence, with its place.
@@ -40,7 +40,7 @@ pub struct Issue<'a> {
     /// result.
     pub fingerprint: String,
     /// The source line, where it is known.
-    pub line: Option<Line>,
+    pub line: Option<SourceLine>,
     /// Column of the source line, from 1, in code points; `None` where only the line is known.
     pub column: Option<u64>,
     /// Owner and reason of its waiver; `None` if no waiver covers it.
@@ -48,8 +48,8 @@ pub struct Issue<'a> {
 }
 
 /// Every finding that counts, the worst first, then the waived findings.
-pub fn all<'a>(result: &'a GateResult, options: &Options<'_>) -> Result<Vec<Issue<'a>>> {
-    let writer = Writer::of(result, options.language, Target::Plain);
+pub fn all_issues<'a>(result: &'a GateResult, options: &IssueOptions<'_>) -> Result<Vec<FindingIssue<'a>>> {
+    let writer = Writer::from_result(result, options.language, TextTarget::Plain);
     let view = View::new(result, &writer)?;
     let mut left_of_source = MOST_OF_SOURCE;
     let counting = result.counting().zip(&view.findings).filter(|(finding, _)| is_shown(finding, &mut left_of_source));
@@ -57,7 +57,7 @@ pub fn all<'a>(result: &'a GateResult, options: &Options<'_>) -> Result<Vec<Issu
     let waived = result.waived.iter().zip(&view.waived).map(|(waived, row)| {
         (&waived.finding, &row.finding, Some(format!("{} ({}, {})", row.reason, row.owner, row.expires)))
     });
-    let issue = |(finding, row, waived): (&'a Finding, &super::rows::FindingRow, Option<String>)| Issue {
+    let issue = |(finding, row, waived): (&'a Finding, &super::rows::FindingRow, Option<String>)| FindingIssue {
         finding,
         message: row.message.to_string(),
         help: row.help.to_string(),
@@ -81,6 +81,6 @@ fn is_shown(finding: &Finding, left_of_source: &mut usize) -> bool {
 }
 
 /// Whether a finding blocks.
-pub fn blocks(finding: &Finding) -> bool {
+pub fn is_blocking(finding: &Finding) -> bool {
     finding.severity >= Severity::Incomplete
 }

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
 use super::escape;
-use super::issue::{Issue, blocks};
+use super::issue::{FindingIssue, is_blocking};
 use crate::error::{Error, ErrorKind, Result};
 use crate::judge::rule::artifacts::NO_BASELINE;
 use crate::result::GateResult;
@@ -16,10 +16,10 @@ use crate::result::unit::Check;
 use crate::verdict::{CheckId, Severity, Verdict};
 
 /// Renders the findings that count; `pictures` are paths below the project's folder.
-pub fn render(result: &GateResult, issues: &[Issue<'_>], pictures: &[Picture]) -> Result<String> {
+pub fn render(result: &GateResult, issues: &[FindingIssue<'_>], pictures: &[JunitPicture]) -> Result<String> {
     let mut report = Report::new("precision-gate");
-    let counting: Vec<&Issue<'_>> = issues.iter().filter(|issue| issue.waived.is_none()).collect();
-    let general: Vec<&Issue<'_>> = of_check(&counting, CheckId::Artifacts);
+    let counting: Vec<&FindingIssue<'_>> = issues.iter().filter(|issue| issue.waived.is_none()).collect();
+    let general: Vec<&FindingIssue<'_>> = of_check(&counting, CheckId::Artifacts);
     if !general.is_empty() {
         let mut suite = TestSuite::new(CheckId::Artifacts.as_str());
         let verdict = general.iter().map(|issue| issue.finding.severity.verdict()).max();
@@ -31,7 +31,7 @@ pub fn render(result: &GateResult, issues: &[Issue<'_>], pictures: &[Picture]) -
         suite.add_test_case(case);
         report.add_test_suite(suite);
     }
-    let waived: Vec<&Issue<'_>> = issues.iter().filter(|issue| issue.waived.is_some()).collect();
+    let waived: Vec<&FindingIssue<'_>> = issues.iter().filter(|issue| issue.waived.is_some()).collect();
     for check in &result.checks {
         let of = |issues| of_check(issues, check.id);
         report.add_test_suite(suite(check, &of(&counting), &of(&waived), pictures));
@@ -49,24 +49,29 @@ fn without_total_of_skipped(xml: &str) -> String {
 
 /// A picture that the cases of a check show.
 #[derive(Clone, Debug)]
-pub struct Picture {
+pub struct JunitPicture {
     /// The check.
     pub check: CheckId,
     /// Path below the project's folder.
     pub path: String,
 }
 
-fn of_check<'a, 'b>(issues: &[&'a Issue<'b>], check: CheckId) -> Vec<&'a Issue<'b>> {
+fn of_check<'a, 'b>(issues: &[&'a FindingIssue<'b>], check: CheckId) -> Vec<&'a FindingIssue<'b>> {
     issues.iter().copied().filter(|issue| issue.finding.check == check).collect()
 }
 
-fn suite(check: &Check, issues: &[&Issue<'_>], waived: &[&Issue<'_>], pictures: &[Picture]) -> TestSuite {
+fn suite(
+    check: &Check,
+    issues: &[&FindingIssue<'_>],
+    waived: &[&FindingIssue<'_>],
+    pictures: &[JunitPicture],
+) -> TestSuite {
     let mut suite = TestSuite::new(check.id.as_str());
     let is_checker = !check.items.is_empty();
     let [places, places_waived] = [issues, waived].map(|issues| by_case(issues, is_checker));
     let mut is_left = vec![true; issues.len()];
     for (name, verdict) in cases(check) {
-        let mut own: Vec<&Issue<'_>> = Vec::new();
+        let mut own: Vec<&FindingIssue<'_>> = Vec::new();
         for place in places.get(&*name).into_iter().flatten() {
             if let (Some(issue), Some(left)) = (issues.get(*place), is_left.get_mut(*place))
                 && std::mem::take(left)
@@ -81,8 +86,8 @@ fn suite(check: &Check, issues: &[&Issue<'_>], waived: &[&Issue<'_>], pictures: 
         suite.add_test_case(case);
     }
     // Findings that concern no single unit (a missing step, a damaged file) must not get lost.
-    let left = issues.iter().zip(is_left).filter(|(issue, is_left)| *is_left && blocks(issue.finding));
-    let left: Vec<&Issue<'_>> = left.map(|(issue, _)| *issue).collect();
+    let left = issues.iter().zip(is_left).filter(|(issue, is_left)| *is_left && is_blocking(issue.finding));
+    let left: Vec<&FindingIssue<'_>> = left.map(|(issue, _)| *issue).collect();
     if !left.is_empty() {
         let verdict = left.iter().map(|issue| issue.finding.severity.verdict()).max();
         suite.add_test_case(case(check.id, "other", verdict.unwrap_or(Verdict::Fail), &left));
@@ -100,7 +105,7 @@ fn cases(check: &Check) -> Vec<(String, Verdict)> {
 
 /// Indices of issues by the name of each case that they may be about: the name of their unit, their place, or the name of a
 /// checker that their code starts with.
-fn by_case<'a>(issues: &[&'a Issue<'_>], is_checker: bool) -> BTreeMap<&'a str, BTreeSet<usize>> {
+fn by_case<'a>(issues: &[&'a FindingIssue<'_>], is_checker: bool) -> BTreeMap<&'a str, BTreeSet<usize>> {
     let mut by_case: BTreeMap<&str, BTreeSet<usize>> = BTreeMap::new();
     for (place, issue) in issues.iter().enumerate() {
         let finding = issue.finding;
@@ -116,7 +121,7 @@ fn by_case<'a>(issues: &[&'a Issue<'_>], is_checker: bool) -> BTreeMap<&'a str, 
     by_case
 }
 
-fn case(check: CheckId, name: &str, verdict: Verdict, issues: &[&Issue<'_>]) -> TestCase {
+fn case(check: CheckId, name: &str, verdict: Verdict, issues: &[&FindingIssue<'_>]) -> TestCase {
     let first = issues.iter().max_by_key(|issue| issue.finding.severity).map_or("", |issue| issue.message.as_str());
     let lines: Vec<String> = issues.iter().filter(|issue| issue.finding.severity > Severity::Info).map(told).collect();
     let text = lines.join("\n");
@@ -141,13 +146,13 @@ fn case(check: CheckId, name: &str, verdict: Verdict, issues: &[&Issue<'_>]) -> 
 fn name_waived<'a>(
     case: &mut TestCase,
     verdict: Verdict,
-    own: &[&Issue<'_>],
-    waived: impl Iterator<Item = &'a Issue<'a>>,
+    own: &[&FindingIssue<'_>],
+    waived: impl Iterator<Item = &'a FindingIssue<'a>>,
 ) {
     if !matches!(verdict, Verdict::Pass | Verdict::Warn) {
         return;
     }
-    let line = |issue: &'a Issue<'a>| {
+    let line = |issue: &'a FindingIssue<'a>| {
         let waiver = issue.waived.as_deref().unwrap_or_default();
         format!("waived: {} [{}]\n  {waiver}", issue.message, issue.finding.code)
     };
@@ -159,7 +164,7 @@ fn name_waived<'a>(
     }
 }
 
-fn told(issue: &&Issue<'_>) -> String {
+fn told(issue: &&FindingIssue<'_>) -> String {
     let severity = issue.finding.severity.verdict().as_str();
     let help = if issue.help.is_empty() { String::new() } else { format!("\n  {}", issue.help) };
     format!("{severity}: {} [{}]{help}", issue.message, issue.finding.code)
@@ -170,7 +175,7 @@ fn without_attachments(text: &str) -> String {
     text.replace("[[", "[ [")
 }
 
-fn attach(case: &mut TestCase, check: CheckId, verdict: Verdict, pictures: &[Picture]) {
+fn attach(case: &mut TestCase, check: CheckId, verdict: Verdict, pictures: &[JunitPicture]) {
     if !matches!(verdict, Verdict::Fail | Verdict::Incomplete) {
         return;
     }

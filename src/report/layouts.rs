@@ -25,7 +25,7 @@ pub struct RankBox {
 }
 
 /// The ranks of the candidate, if some of them but not all hold the culprit; empty otherwise, or if there are too many to draw.
-pub(super) fn boxes(result: &GateResult, culprit: &Culprit) -> Vec<RankBox> {
+pub(super) fn rank_boxes(result: &GateResult, culprit: &Culprit) -> Vec<RankBox> {
     let Some((layouts, place)) = result.layout.as_ref().zip(culprit.layout.as_ref()) else { return Vec::new() };
     let layout = &layouts.candidate;
     if !(2..=MOST_RANKS).contains(&layout.world()) {
@@ -45,7 +45,7 @@ pub(super) fn boxes(result: &GateResult, culprit: &Culprit) -> Vec<RankBox> {
 ///
 /// # Errors
 /// Errors of a text.
-pub(super) fn note(result: &GateResult, writer: &Writer) -> Result<Option<Value>> {
+pub(super) fn layout_note(result: &GateResult, writer: &Writer) -> Result<Option<Value>> {
     let Some(layouts) = result.layout.as_ref().filter(|layouts| !layouts.baseline.cuts_as(&layouts.candidate)) else {
         return Ok(None);
     };

@@ -19,22 +19,22 @@ const BUFFER: usize = 1 << 20;
 
 /// The lines of a run.
 #[derive(Clone, Debug)]
-pub enum Lines<'a> {
+pub enum OperationLines<'a> {
     /// Lines in memory.
     Memory(&'a [OperationLine<'static>]),
     /// A file of lines, as it is or compressed by Zstandard.
     File(PathBuf),
 }
 
-impl<'a> From<&'a [OperationLine<'static>]> for Lines<'a> {
+impl<'a> From<&'a [OperationLine<'static>]> for OperationLines<'a> {
     fn from(lines: &'a [OperationLine<'static>]) -> Self {
         Self::Memory(lines)
     }
 }
 
-impl Lines<'_> {
+impl OperationLines<'_> {
     /// The lines in the file beside the result at this path; no lines if there is no such file.
-    pub fn beside(result: &Path) -> Self {
+    pub fn from_result_path(result: &Path) -> Self {
         lines_beside(result).map_or(Self::Memory(&[]), Self::File)
     }
 
@@ -42,7 +42,7 @@ impl Lines<'_> {
     ///
     /// # Errors
     /// Errors of reading and of `visit`; `Corrupt` for a line that is not an operation.
-    pub fn each(&self, mut visit: impl FnMut(&OperationLine<'_>) -> Result<ControlFlow<()>>) -> Result<()> {
+    pub fn for_each_line(&self, mut visit: impl FnMut(&OperationLine<'_>) -> Result<ControlFlow<()>>) -> Result<()> {
         match self {
             Self::Memory(lines) => {
                 for line in *lines {
@@ -119,16 +119,16 @@ mod tests {
         )
     }
 
-    fn beside(name: &str, bytes: &[u8]) -> (tempfile::TempDir, Lines<'static>) {
+    fn beside(name: &str, bytes: &[u8]) -> (tempfile::TempDir, OperationLines<'static>) {
         let folder = tempfile::tempdir().expect("a folder");
         std::fs::write(folder.path().join(name), bytes).expect("written");
-        let lines = Lines::beside(&folder.path().join("result.json"));
+        let lines = OperationLines::from_result_path(&folder.path().join("result.json"));
         (folder, lines)
     }
 
-    fn orders(lines: &Lines<'_>, most: usize) -> Result<Vec<u64>> {
+    fn orders(lines: &OperationLines<'_>, most: usize) -> Result<Vec<u64>> {
         let mut orders = Vec::new();
-        lines.each(|line| {
+        lines.for_each_line(|line| {
             orders.push(line.order);
             Ok(if orders.len() == most { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
         })?;
@@ -143,7 +143,7 @@ mod tests {
             texts.chunks(3).flat_map(|some| compress_to_vec(some.concat().as_bytes(), CompressionLevel::Fastest));
         let (_folder, file) = beside("operations.jsonl", texts.concat().as_bytes());
         let (_other, packed) = beside("operations.jsonl.zst", &packed.collect::<Vec<_>>());
-        for lines in [&file, &packed, &Lines::from(kept.as_slice())] {
+        for lines in [&file, &packed, &OperationLines::from(kept.as_slice())] {
             assert_eq!(orders(lines, 9).expect("sound"), [0, 1, 2, 3]);
             assert_eq!(orders(lines, 2).expect("sound"), [0, 1]);
         }
@@ -158,6 +158,8 @@ mod tests {
         let (_folder, lines) = beside("operations.jsonl.zst", b"no frame");
         assert!(orders(&lines, 9).expect_err("damaged").to_string().contains("operations.jsonl.zst"));
         let folder = tempfile::tempdir().expect("a folder");
-        assert!(orders(&Lines::beside(&folder.path().join("result.json")), 9).expect("none").is_empty());
+        assert!(
+            orders(&OperationLines::from_result_path(&folder.path().join("result.json")), 9).expect("none").is_empty()
+        );
     }
 }

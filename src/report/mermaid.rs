@@ -2,10 +2,10 @@
 
 use minijinja::context;
 
-use super::curve::{self, Shown};
+use super::curve::{self, DrawnCurve};
 use super::ends;
-use super::escape::Target;
-use super::messages::{Language, short};
+use super::escape::TextTarget;
+use super::messages::{Language, short_number};
 use super::writer::Writer;
 use crate::error::Result;
 use crate::result::GateResult;
@@ -37,12 +37,12 @@ type Point = (f64, f64, f64);
 /// # Errors
 /// `Internal` where a phrase cannot be written.
 pub fn loss_chart(result: &GateResult, language: Language) -> Result<Option<Diagram>> {
-    let Some(unit) = curve::leading(result) else { return Ok(None) };
-    let shown = Shown::of(unit);
+    let Some(unit) = curve::leading_curve(result) else { return Ok(None) };
+    let shown = DrawnCurve::from_unit(unit);
     let both = shown.step.iter().zip(shown.baseline.iter().zip(&shown.candidate));
     let both: Vec<Point> = both.filter_map(|(step, (b, c))| Some((*step, (*b)?, (*c)?))).collect();
     let points = telling(&both);
-    let ends = ends::usual(points.iter().flat_map(|point| [point.1, point.2]));
+    let ends = ends::usual_range(points.iter().flat_map(|point| [point.1, point.2]));
     let Some((((first, ..), (last, ..)), (low, high))) = points.first().zip(points.last()).zip(ends) else {
         return Ok(None);
     };
@@ -53,7 +53,7 @@ pub fn loss_chart(result: &GateResult, language: Language) -> Result<Option<Diag
         let drawn = |value: f64| if value.is_finite() { value.clamp(bottom, top) } else { bottom };
         points.iter().map(|point| plain(drawn(of(point)))).collect::<Vec<_>>().join(", ")
     };
-    let writer = Writer::of(result, language, Target::Plain);
+    let writer = Writer::from_result(result, language, TextTarget::Plain);
     let title = writer.phrase("picture_diagram", &context! { metric => letters(&unit.metric) })?;
     let chart = format!(
         "xychart-beta\n  title \"{}\"\n  x-axis \"{}\" {} --> {}\n  y-axis {} --> {}\n  line [{}]\n  line [{}]\n",
@@ -71,7 +71,7 @@ pub fn loss_chart(result: &GateResult, language: Language) -> Result<Option<Diag
 
 /// The first diverging step and the steps that are not finite, in words.
 fn caption(unit: &CurveUnit, result: &GateResult, language: Language) -> Result<String> {
-    let writer = Writer::of(result, language, Target::Markdown);
+    let writer = Writer::from_result(result, language, TextTarget::Markdown);
     let mut said = Vec::new();
     if let Some(step) = unit.first_diverging_step {
         said.push(writer.phrase("diagram_diverges", &context! { step })?);
@@ -108,7 +108,7 @@ fn letters(text: &str) -> String {
 
 /// A number without an exponent, which the format does not read.
 fn plain(value: f64) -> String {
-    let text = short(value);
+    let text = short_number(value);
     if text.contains('e') { format!("{value:.6}") } else { text }
 }
 

@@ -79,7 +79,7 @@ const MOST_PERCENT: f64 = 10.0;
 const LEAST_PERCENT: f64 = 1e-4;
 
 /// A measured relative error with two digits, or with as many digits as show on which side of its limits it lies.
-pub(super) fn relative(value: f64, limits: &[f64]) -> String {
+pub(super) fn relative_error_text(value: f64, limits: &[f64]) -> String {
     let differs = |shown: &String, limit: &f64| {
         value.to_bits() == limit.to_bits()
             || [2, 4].iter().all(|digits| shown.replace(".0 %", " %") != ratio(*limit, *digits))
@@ -153,7 +153,7 @@ pub(super) fn share_of_growth(part: f64) -> String {
 }
 
 /// `value` with four significant digits: plain between 1e-4 and 1e6, with an exponent elsewhere.
-pub fn short(value: f64) -> String {
+pub fn short_number(value: f64) -> String {
     rounded(value, 4)
 }
 
@@ -188,7 +188,7 @@ mod tests {
     #[test]
     fn both_languages_hold_every_code_and_no_other() {
         let codes: Vec<&str> = {
-            let mut codes: Vec<&str> = crate::judge::register::all().map(|rule| rule.code).collect();
+            let mut codes: Vec<&str> = crate::judge::register::all_rules().map(|rule| rule.code).collect();
             codes.sort_unstable();
             codes
         };
@@ -203,7 +203,7 @@ mod tests {
         for (value, text) in
             [(0.0, "0"), (1.0, "1"), (0.012345, "0.01235"), (1234567.0, "1.235e6"), (-2.5e-7, "-2.5e-7"), (99.0, "99")]
         {
-            assert_eq!(short(value), text);
+            assert_eq!(short_number(value), text);
         }
     }
 }

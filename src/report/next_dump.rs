@@ -3,9 +3,9 @@
 use minijinja::{Value, context};
 use serde::Serialize;
 
-use super::escape::{self, Target};
+use super::escape::{self, TextTarget};
 use super::writer::{Writer, safe};
-use crate::diagnose::next_dump::config;
+use crate::diagnose::next_dump::msprobe_config;
 use crate::error::{Error, ErrorKind, Result};
 use crate::result::next_dump::NextDump;
 
@@ -23,10 +23,10 @@ pub struct NextDumpView {
 /// Names in the configuration come from an artifact; JSON strings can end neither the line nor the code block.
 pub(super) fn view(next: &NextDump, writer: &Writer) -> Result<NextDumpView> {
     let clean = NextDump { list: next.list.iter().map(|name| escape::cleaned(name)).collect(), ..next.clone() };
-    let config = serde_json::to_string_pretty(&config(&clean, "./next_dump"))
+    let config = serde_json::to_string_pretty(&msprobe_config(&clean, "./next_dump"))
         .map_err(|error| Error::new(ErrorKind::Internal, "next_dump", error))?;
     let config = match writer.target() {
-        Target::Html => escape::html(&config).into_owned(),
+        TextTarget::Html => escape::html(&config).into_owned(),
         _ => config,
     };
     Ok(NextDumpView { reason: safe(reason(next, writer)?), config: safe(config) })

@@ -29,14 +29,14 @@ use crate::result::diagnosis::{Diagnosis, Sureness};
 use crate::result::finding::{Fact, Finding};
 use crate::result::unit::CulpritKind;
 
-pub(super) use builder::labelled;
+pub(super) use builder::labelled_sentence;
 pub use builder::{EvidenceRow, Opening};
 
 /// Writes the first lines of documents into the result, with a writer of plain text.
 ///
 /// # Errors
 /// Errors of a text.
-pub(super) fn fill(result: &mut GateResult, writer: &Writer) -> Result<()> {
+pub(super) fn write_opening(result: &mut GateResult, writer: &Writer) -> Result<()> {
     let opening = Opening::new(result, writer)?;
     result.headline = opening.headline.to_string();
     result.place = opening.place_line();
@@ -50,9 +50,9 @@ impl Opening {
     /// The opening of `result` in the writer's language and target.
     pub(super) fn new(result: &GateResult, writer: &Writer) -> Result<Self> {
         let build = Builder { result, writer };
-        let lead = Lead::of(result);
+        let lead = Lead::from_result(result);
         let mut opening = match &lead {
-            Lead::Culprit(_, finding, _) | Lead::Finding(finding, _) if profiles::of_finding(finding) => {
+            Lead::Culprit(_, finding, _) | Lead::Finding(finding, _) if profiles::is_about_profile(finding) => {
                 build.performance(finding)?
             }
             Lead::Culprit(culprit, finding, _) if matches!(culprit.kind, CulpritKind::Array(_)) => {
@@ -64,9 +64,9 @@ impl Opening {
                 Opening { picture: "loss", ..build.finding(finding, None)? }
             }
             Lead::Curve(unit, finding) => build.curve(unit, finding)?,
-            Lead::Finding(finding, _) if evaluations::of_finding(finding) => build.evaluation(finding)?,
+            Lead::Finding(finding, _) if evaluations::is_about_evaluation(finding) => build.evaluation(finding)?,
             Lead::Finding(finding, cause) => build.finding(finding, *cause)?,
-            Lead::Nothing => return Ok(build.agreement()?.fitted(writer.target())),
+            Lead::Nothing => return Ok(build.agreement()?.with_short_headline(writer.target())),
         };
         opening.rows.truncate(MOST_ROWS);
         opening.unchecked = build.unchecked()?;
@@ -74,7 +74,7 @@ impl Opening {
         opening.not_judged = build.not_judged()?;
         let parts = [&opening.not_judged, &opening.unchecked].map(ToString::to_string);
         opening.uncovered = Vec::from_iter(parts.into_iter().filter(|said| !said.is_empty())).join(" · ");
-        Ok(opening.fitted(writer.target()))
+        Ok(opening.with_short_headline(writer.target()))
     }
 }
 
@@ -86,7 +86,7 @@ impl Builder<'_> {
             Some(headline) => headline,
             None => self.headline_of_finding(finding)?,
         };
-        let mut opening = Opening::saying(safe(headline));
+        let mut opening = Opening::from_headline(safe(headline));
         opening.rows = self.all_checks(finding.check)?;
         let width = opening.rows.first().map_or(0, |row| row.cells.len());
         opening.columns = self.columns_of_checks()?.into_iter().take(width).collect();

@@ -5,7 +5,7 @@ use minijinja::context;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::messages::{ratio, relative, short};
+use super::messages::{ratio, relative_error_text, short_number};
 use super::phrases;
 use super::writer::{Writer, safe};
 use crate::error::Result;
@@ -73,12 +73,12 @@ pub fn rows(result: &GateResult, writer: &Writer) -> Result<Vec<RuleRow>> {
 
 fn row(rule: UnitRule, writer: &Writer) -> Result<RuleRow> {
     let UnitRule { check, unit, outcome } = rule;
-    let limit = |limit: Option<Number>| bound(limit, outcome.unit, outcome.direction, writer).map(safe);
+    let limit = |limit: Option<Number>| bound_text(limit, outcome.unit, outcome.direction, writer).map(safe);
     Ok(RuleRow {
         check,
         unit: writer.unit(&unit),
         formula: phrases::formula(&outcome.rule, writer.language()).unwrap_or_default().to_owned(),
-        value: safe(measured(&outcome, writer)?),
+        value: safe(measured_text(&outcome, writer)?),
         warn: limit(outcome.warn)?,
         fail: limit(outcome.fail)?,
         margin: outcome.margin.filter(|margin| margin.0 >= 0.0),
@@ -89,24 +89,24 @@ fn row(rule: UnitRule, writer: &Writer) -> Result<RuleRow> {
 }
 
 /// The measured value with its unit; a relative error has only as many digits as show on which side of its limits it lies.
-pub(super) fn measured(outcome: &RuleOutcome, writer: &Writer) -> Result<String> {
+pub(super) fn measured_text(outcome: &RuleOutcome, writer: &Writer) -> Result<String> {
     let limits: Vec<f64> = outcome.warn.iter().chain(&outcome.fail).map(|limit| limit.0).collect();
     match (outcome.unit, outcome.value) {
-        (ValueUnit::Relative, Some(Number(value))) => Ok(relative(value, &limits)),
-        (unit, value) => amount(value, unit, writer),
+        (ValueUnit::Relative, Some(Number(value))) => Ok(relative_error_text(value, &limits)),
+        (unit, value) => amount_text(value, unit, writer),
     }
 }
 
 /// A value with its unit; empty for none.
-pub fn amount(value: Option<Number>, unit: ValueUnit, writer: &Writer) -> Result<String> {
+pub fn amount_text(value: Option<Number>, unit: ValueUnit, writer: &Writer) -> Result<String> {
     let Some(Number(value)) = value else { return Ok(String::new()) };
     let counted = |key: &str| match whole(value) {
         Some(count) => writer.phrase(key, &context! { count }),
-        None => Ok(short(value)),
+        None => Ok(short_number(value)),
     };
     match unit {
         ValueUnit::Relative => Ok(ratio(value, 4)),
-        ValueUnit::Share | ValueUnit::Plain => Ok(short(value)),
+        ValueUnit::Share | ValueUnit::Plain => Ok(short_number(value)),
         ValueUnit::Steps => counted("amount_steps"),
         ValueUnit::Spikes => counted("amount_spikes"),
         ValueUnit::Elements => counted("amount_elements"),
@@ -114,7 +114,12 @@ pub fn amount(value: Option<Number>, unit: ValueUnit, writer: &Writer) -> Result
 }
 
 /// A limit as a bound: `at most 1 %`, `at least 0.95`; empty for none.
-pub fn bound(limit: Option<Number>, unit: ValueUnit, direction: LimitDirection, writer: &Writer) -> Result<String> {
+pub fn bound_text(
+    limit: Option<Number>,
+    unit: ValueUnit,
+    direction: LimitDirection,
+    writer: &Writer,
+) -> Result<String> {
     if limit.is_none() {
         return Ok(String::new());
     }
@@ -123,7 +128,7 @@ pub fn bound(limit: Option<Number>, unit: ValueUnit, direction: LimitDirection, 
         LimitDirection::AtLeast => "bound_at_least",
         LimitDirection::Within => "bound_within",
     };
-    writer.phrase(key, &context! { limit => safe(amount(limit, unit, writer)?) })
+    writer.phrase(key, &context! { limit => safe(amount_text(limit, unit, writer)?) })
 }
 
 /// The value as a whole number; `None` for a fraction, and near 2^53, from where on an `f64` is no longer exact.
@@ -153,18 +158,18 @@ fn in_words(note: &Note, writer: &Writer) -> Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::escape::Target;
+    use crate::report::escape::TextTarget;
     use crate::report::messages::Language;
     use crate::result::outcome::KINDS;
 
     fn writers() -> [Writer; 2] {
-        [Language::En, Language::Zh].map(|language| Writer::new(language, Target::Plain))
+        [Language::En, Language::Zh].map(|language| Writer::new(language, TextTarget::Plain))
     }
 
     #[test]
     fn limits_say_on_which_side_a_value_has_to_lie() {
         let said = |limit, unit, direction| {
-            writers().map(|writer| bound(Some(Number(limit)), unit, direction, &writer).expect("a bound"))
+            writers().map(|writer| bound_text(Some(Number(limit)), unit, direction, &writer).expect("a bound"))
         };
         assert_eq!(said(0.01, ValueUnit::Relative, LimitDirection::AtMost), ["at most 1 %", "阈值 1 %"]);
         assert_eq!(said(0.95, ValueUnit::Share, LimitDirection::AtLeast), ["at least 0.95", "不低于 0.95"]);
@@ -176,13 +181,13 @@ mod tests {
     #[test]
     fn values_carry_their_units() {
         let [english, _] = writers();
-        let said = |value, unit| amount(Some(Number(value)), unit, &english).expect("an amount");
+        let said = |value, unit| amount_text(Some(Number(value)), unit, &english).expect("an amount");
         assert_eq!(said(94.0, ValueUnit::Steps), "94 steps");
         assert_eq!(said(0.0, ValueUnit::Relative), "0 %");
         assert_eq!(said(f64::NAN, ValueUnit::Steps), "nan");
         assert_eq!(said(f64::INFINITY, ValueUnit::Relative), "inf");
         assert_eq!(said(1.5, ValueUnit::Elements), "1.5", "no count");
-        assert_eq!(amount(None, ValueUnit::Steps, &english).expect("nothing"), "");
+        assert_eq!(amount_text(None, ValueUnit::Steps, &english).expect("nothing"), "");
     }
 
     #[test]

@@ -18,10 +18,10 @@ use minijinja::{Value, context};
 use serde::Serialize;
 
 use self::embedding::Embedding;
-use self::operations::Table;
-use super::checks::{self, Embedded};
-use super::escape::Target;
-use super::lines::Lines;
+use self::operations::OperationTable;
+use super::checks::{self, PageData};
+use super::escape::TextTarget;
+use super::lines::OperationLines;
 use super::messages::Language;
 use super::palette;
 use super::phrases;
@@ -46,7 +46,7 @@ const SCRIPT_WORDS: [&str; 4] = ["page_", "state_", "kind_", "verdict_"];
 
 /// Options for the page.
 #[derive(Clone, Copy, Debug)]
-pub struct Options<'a> {
+pub struct PageOptions<'a> {
     /// The language.
     pub language: Language,
     /// Templates.
@@ -77,8 +77,13 @@ const PLACE_OF_BLOCKS: &str = "<!-- blocks -->";
 ///
 /// # Errors
 /// Errors of writing; `Policy` for a template of the user's that does not render.
-pub fn write(result: &GateResult, operations: &Table, options: &Options<'_>, out: &mut dyn Write) -> Result<()> {
-    let writer = Writer::of(result, options.language, Target::Html);
+pub fn write(
+    result: &GateResult,
+    operations: &OperationTable,
+    options: &PageOptions<'_>,
+    out: &mut dyn Write,
+) -> Result<()> {
+    let writer = Writer::from_result(result, options.language, TextTarget::Html);
     let view = View::new(result, &writer)?;
     let context = context! {
         language => options.language.tag(),
@@ -98,7 +103,7 @@ pub fn write(result: &GateResult, operations: &Table, options: &Options<'_>, out
             chart_script => safe(include_str!("../../templates/report/vendor/uplot/uPlot.iife.min.js").into()),
         },
         artifacts => Value::from(Serde(view::telling_artifacts(result))),
-        ..view::context(result, &view)
+        ..view::template_context(result, &view)
     };
     let page = writer.document(&options.templates.page, context)?;
     let mut out = Embedding(out);
@@ -120,27 +125,27 @@ pub fn write(result: &GateResult, operations: &Table, options: &Options<'_>, out
 ///
 /// # Errors
 /// As [`write()`], and errors of reading the lines.
-pub fn render(result: &GateResult, lines: &Lines<'_>, options: &Options<'_>) -> Result<String> {
+pub fn render(result: &GateResult, lines: &OperationLines<'_>, options: &PageOptions<'_>) -> Result<String> {
     let mut page = Vec::new();
-    write(result, &Table::of(lines)?, options, &mut page)?;
+    write(result, &OperationTable::from_lines(lines)?, options, &mut page)?;
     String::from_utf8(page).map_err(|error| Error::new(ErrorKind::Internal, "report.html", error))
 }
 
-fn data(result: &GateResult, operations: &Table, language: Language, out: &mut Embedding<'_>) -> Result<()> {
-    let words: BTreeMap<&String, &String> = phrases::all(language)
+fn data(result: &GateResult, operations: &OperationTable, language: Language, out: &mut Embedding<'_>) -> Result<()> {
+    let words: BTreeMap<&String, &String> = phrases::all_phrases(language)
         .iter()
         .filter(|(key, _)| SCRIPT_WORDS.iter().any(|start| key.starts_with(start)))
         .collect();
     out.written("{\"words\":")?;
     out.json(&words)?;
-    let writer = Writer::of(result, language, Target::Plain);
+    let writer = Writer::from_result(result, language, TextTarget::Plain);
     let name = |template| writer.statement("page", template, &BTreeMap::new());
     out.written(",\"labels\":")?;
     out.json(&[name("{{ baseline_name }}")?, name("{{ candidate_name }}")?])?;
     out.written(",\"culprit\":")?;
     out.json(&result.culprit.as_ref().filter(|culprit| culprit.is_of_operation()).map(Wrong::of))?;
     let units = result.checks.iter().flat_map(|check| &check.units);
-    for Embedded { key, of } in checks::ALL.iter().filter_map(|shown| shown.embedded.as_ref()) {
+    for PageData { key, make: of } in checks::ALL.iter().filter_map(|shown| shown.embedded.as_ref()) {
         out.written(&format!(",\"{key}\":"))?;
         out.json(&units.clone().filter_map(of).collect::<Vec<_>>())?;
     }

@@ -103,7 +103,7 @@ pub struct OperatorRow {
 
 /// Profiles as documents show them; `None` where there are none.
 pub(super) fn view(result: &GateResult, writer: &Writer) -> Result<Option<PerformanceView>> {
-    let Some(leading) = leading(result) else { return Ok(None) };
+    let Some(leading) = leading_unit(result) else { return Ok(None) };
     let note = match &leading.step_time {
         Some(time) => safe(writer.phrase(
             "performance_note",
@@ -126,7 +126,7 @@ pub(super) fn view(result: &GateResult, writer: &Writer) -> Result<Option<Perfor
 
 /// The unit that documents show first: that of the rank that the check names, otherwise the worst one, and of equally bad ones
 /// the slowest.
-pub(super) fn leading(result: &GateResult) -> Option<&PerformanceUnit> {
+pub(super) fn leading_unit(result: &GateResult) -> Option<&PerformanceUnit> {
     let named = result.checks.iter().find(|check| check.id == CheckId::Performance)?.culprit.as_ref();
     let of_culprit = named.and_then(|culprit| {
         let same = |unit: &&PerformanceUnit| unit.cause.as_ref() == Some(&culprit.cause);
@@ -139,14 +139,15 @@ pub(super) fn leading(result: &GateResult) -> Option<&PerformanceUnit> {
 }
 
 /// Whether a finding is about a profile.
-pub(super) fn of_finding(finding: &Finding) -> bool {
+pub(super) fn is_about_profile(finding: &Finding) -> bool {
     finding.check == CheckId::Performance
 }
 
 /// Findings that explain why a rank's step takes longer, the most informative first.
-pub(super) fn reasons<'a>(result: &'a GateResult, place: &str) -> Vec<&'a Finding> {
+pub(super) fn growth_reasons<'a>(result: &'a GateResult, place: &str) -> Vec<&'a Finding> {
     let order = |finding: &Finding| TELLING.iter().position(|rule| finding.is(rule));
-    let is_reason = |finding: &&Finding| of_finding(finding) && finding.place == place && order(finding).is_some();
+    let is_reason =
+        |finding: &&Finding| is_about_profile(finding) && finding.place == place && order(finding).is_some();
     let mut reasons: Vec<&Finding> = result.findings.iter().filter(is_reason).collect();
     reasons.sort_by_key(|finding| order(finding));
     reasons
@@ -162,7 +163,7 @@ fn signed(value: f64) -> Value {
 }
 
 /// A change in percent with its sign.
-pub(super) fn change(ratio_of: f64) -> String {
+pub(super) fn change_text(ratio_of: f64) -> String {
     signed_ratio(ratio_of - 1.0)
 }
 
@@ -174,7 +175,7 @@ fn rank_row(unit: &PerformanceUnit) -> RankRow {
         verdict: unit.verdict,
         steps: unit.steps,
         times: judged.map_or_else(|| [none(), none()], |judged| [time(judged.baseline.0), time(judged.candidate.0)]),
-        change: judged.map_or_else(none, |judged| safe(change(judged.ratio.0))),
+        change: judged.map_or_else(none, |judged| safe(change_text(judged.ratio.0))),
         noise: judged.map_or_else(none, |judged| safe(ratio(judged.noise.0, 2))),
         phases: unit.phases.iter().flat_map(|phases| Phase::ALL.map(|phase| signed(phases.growth(phase)))).collect(),
     }

@@ -48,7 +48,7 @@ fn of_checks(file: fn(&CheckTexts) -> &str) -> Phrases {
 }
 
 /// All phrases of a language.
-pub fn all(language: Language) -> &'static BTreeMap<String, String> {
+pub fn all_phrases(language: Language) -> &'static BTreeMap<String, String> {
     match language {
         Language::En => &ENGLISH,
         Language::Zh => &CHINESE,
@@ -57,7 +57,7 @@ pub fn all(language: Language) -> &'static BTreeMap<String, String> {
 
 /// The phrase of a key, a minijinja text over the arguments it is called with.
 pub fn find(key: &str, language: Language) -> Option<&'static str> {
-    all(language).get(key).map(String::as_str)
+    all_phrases(language).get(key).map(String::as_str)
 }
 
 /// The phrase of a key; for a run without a baseline the phrase of `<key>_alone`, if there is one.
@@ -85,7 +85,7 @@ mod tests {
 
     #[test]
     fn both_languages_hold_the_same_keys() {
-        let keys = |language| all(language).keys().collect::<Vec<_>>();
+        let keys = |language| all_phrases(language).keys().collect::<Vec<_>>();
         assert_eq!(keys(Language::En), keys(Language::Zh));
     }
 
@@ -167,7 +167,7 @@ mod tests {
             "layout_",
             "reproduce_",
         ];
-        for key in all(Language::En).keys() {
+        for key in all_phrases(Language::En).keys() {
             let quoted = format!("\"{}\"", key.trim_end_matches("_alone"));
             let used = composed.iter().any(|start| key.starts_with(start))
                 || sources.iter().any(|source| source.contains(&quoted));

@@ -13,7 +13,7 @@ use crate::verdict::CheckId;
 
 /// A picture that was drawn.
 #[derive(Clone, Debug)]
-pub struct Drawn {
+pub struct DrawnPicture {
     /// The check that it shows.
     pub check: CheckId,
     /// Its file in the output folder: `loss.png`.
@@ -22,7 +22,7 @@ pub struct Drawn {
     pub png: Vec<u8>,
 }
 
-impl Drawn {
+impl DrawnPicture {
     /// The name that documents use: the file name without the extension.
     pub fn name(&self) -> &'static str {
         self.file.strip_suffix(".png").unwrap_or(self.file)
@@ -38,12 +38,12 @@ pub fn data_address(png: &[u8]) -> Value {
 ///
 /// # Errors
 /// Where one cannot be drawn.
-pub fn all(result: &GateResult, language: Language) -> Result<Vec<Drawn>> {
+pub fn draw_all(result: &GateResult, language: Language) -> Result<Vec<DrawnPicture>> {
     let mut drawn = Vec::new();
     for shown in checks::ALL {
         for picture in shown.pictures {
             let png = (picture.draw)(result, language)?;
-            drawn.extend(png.map(|png| Drawn { check: shown.check, file: picture.file, png }));
+            drawn.extend(png.map(|png| DrawnPicture { check: shown.check, file: picture.file, png }));
         }
     }
     Ok(drawn)
@@ -53,7 +53,7 @@ pub fn all(result: &GateResult, language: Language) -> Result<Vec<Drawn>> {
 ///
 /// # Errors
 /// Where one cannot be drawn.
-pub fn of_run(result: &GateResult, language: Language) -> Result<Vec<Drawn>> {
-    let drawn = all(result, language)?;
+pub fn draw_run_pictures(result: &GateResult, language: Language) -> Result<Vec<DrawnPicture>> {
+    let drawn = draw_all(result, language)?;
     Ok(drawn.into_iter().filter(|picture| picture.check != CheckId::History).collect())
 }

@@ -25,7 +25,7 @@ use plotters::prelude::{BitMapBackend, Circle, DrawingArea, IntoDrawingArea, Rec
 use plotters::style::{Color, FontStyle, IntoFont, RGBColor, TextStyle, register_font};
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::report::escape::{Target, cleaned};
+use crate::report::escape::{TextTarget, cleaned};
 use crate::report::messages::Language;
 use crate::report::palette::{self, Colour};
 use crate::report::writer::Writer;
@@ -80,7 +80,7 @@ fn drawable(text: &str, longest: usize) -> String {
 
 /// The words of a picture.
 fn words(language: Language) -> Writer {
-    Writer::new(language, Target::Plain)
+    Writer::new(language, TextTarget::Plain)
 }
 
 /// The name of a run, as far as the embedded font can draw it.
@@ -168,7 +168,7 @@ mod tests {
     fn the_embedded_font_holds_every_word_of_the_pictures() {
         let font = FontRef::try_from_slice(FONT_BYTES).expect("a font");
         for language in Language::ALL {
-            let words = phrases::all(language).iter().filter(|(key, _)| {
+            let words = phrases::all_phrases(language).iter().filter(|(key, _)| {
                 ["plot_", "verdict_", "side_", "rule_", "metric_", "bound_", "amount_", "error_", "axis_"]
                     .iter()
                     .any(|start| key.starts_with(start))

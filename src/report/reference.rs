@@ -10,7 +10,7 @@ use crate::result::unit::Culprit;
 ///
 /// # Errors
 /// Where a phrase does not render.
-pub fn shown(culprit: &Culprit, writer: &Writer) -> Result<Option<String>> {
+pub fn reference_errors(culprit: &Culprit, writer: &Writer) -> Result<Option<String>> {
     let errors = culprit.reference.map(|errors| {
         context! {
             baseline => errors.baseline.0,

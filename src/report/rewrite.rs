@@ -1,6 +1,6 @@
 //! Sentences of a result, written again from its codes and facts, since the sentences in a file cannot be trusted.
 
-use super::escape::Target;
+use super::escape::TextTarget;
 use super::messages::Language;
 use super::writer::Writer;
 use super::{causes, opening, run, writer};
@@ -25,15 +25,16 @@ pub fn rewrite(result: &mut GateResult, name: &str, language: Language) -> Resul
         diagnosis.evidence.iter_mut().for_each(|statement| statement.text.clear());
         diagnosis.advice.text.clear();
     }
-    let writer = Writer::of(result, language, Target::Plain);
-    writer::fill(&mut result.findings, &writer).map_err(|error| refused(&error))?;
+    let writer = Writer::from_result(result, language, TextTarget::Plain);
+    writer::write_finding_texts(&mut result.findings, &writer).map_err(|error| refused(&error))?;
     for waived in &mut result.waived {
-        writer::fill(std::slice::from_mut(&mut waived.finding), &writer).map_err(|error| refused(&error))?;
+        writer::write_finding_texts(std::slice::from_mut(&mut waived.finding), &writer)
+            .map_err(|error| refused(&error))?;
         // Like the gate itself: sentences of waived findings are made where they are shown.
         waived.finding.message.clear();
         waived.finding.help.clear();
     }
-    run::fill(&mut result.looked, &writer).map_err(|error| refused(&error))?;
-    causes::fill(&mut result.diagnoses, &writer).map_err(|error| refused(&error))?;
-    opening::fill(result, &writer).map_err(|error| refused(&error))
+    run::write_invariant_texts(&mut result.looked, &writer).map_err(|error| refused(&error))?;
+    causes::write_diagnosis_texts(&mut result.diagnoses, &writer).map_err(|error| refused(&error))?;
+    opening::write_opening(result, &writer).map_err(|error| refused(&error))
 }

@@ -30,7 +30,7 @@ const COUNTED: [&str; 12] = [
 ///
 /// # Errors
 /// Errors of a text.
-pub(super) fn fill(looked: &mut [Looked], writer: &Writer) -> Result<()> {
+pub(super) fn write_invariant_texts(looked: &mut [Looked], writer: &Writer) -> Result<()> {
     for one in looked {
         one.over = over(&one.counts, writer)?;
         one.because = if one.reason.is_empty() { String::new() } else { reason(&one.reason, writer)? };
@@ -86,17 +86,17 @@ fn reason(code: &str, writer: &Writer) -> Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::judge::invariants::{ALL, all_of};
-    use crate::report::escape::Target;
+    use crate::judge::invariants::{ALL, all_invariants};
+    use crate::report::escape::TextTarget;
     use crate::report::messages::Language;
     use crate::result::run::Invariant;
 
     #[test]
     fn every_invariant_says_why_it_was_not_looked_at_in_both_languages() {
         for language in Language::ALL {
-            let writer = Writer::new(language, Target::Plain);
-            let mut all = all_of(&[]);
-            fill(&mut all, &writer).expect("texts");
+            let writer = Writer::new(language, TextTarget::Plain);
+            let mut all = all_invariants(&[]);
+            write_invariant_texts(&mut all, &writer).expect("texts");
             assert_eq!(all.len(), ALL.len());
             for one in &all {
                 assert!(!one.because.is_empty() && one.because != one.reason, "{language:?} {one:?}");
@@ -110,9 +110,9 @@ mod tests {
     #[test]
     fn what_was_looked_at_is_counted_in_words() {
         let mut looked = [Looked::over(Invariant::Replicas, true, [("steps", 1), ("parameters", 62), ("ranks", 2)])];
-        fill(&mut looked, &Writer::new(Language::En, Target::Plain)).expect("texts");
+        write_invariant_texts(&mut looked, &Writer::new(Language::En, TextTarget::Plain)).expect("texts");
         assert_eq!(looked[0].over, "62 parameters, 2 ranks, 1 step");
-        fill(&mut looked, &Writer::new(Language::Zh, Target::Plain)).expect("texts");
+        write_invariant_texts(&mut looked, &Writer::new(Language::Zh, TextTarget::Plain)).expect("texts");
         assert_eq!(looked[0].over, "62 个参数，2 个 rank，1 步");
     }
 
@@ -120,7 +120,7 @@ mod tests {
     fn every_counted_thing_has_its_words() {
         for language in Language::ALL {
             let counts = COUNTED.into_iter().map(|name| (name.to_owned(), 2)).collect();
-            let text = over(&counts, &Writer::new(language, Target::Plain)).expect("words");
+            let text = over(&counts, &Writer::new(language, TextTarget::Plain)).expect("words");
             assert_eq!(text.matches('2').count(), COUNTED.len(), "{text}");
         }
     }

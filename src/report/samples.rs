@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::writer::{Writer, safe};
 use crate::error::Result;
-use crate::report::messages::short;
+use crate::report::messages::short_number;
 use crate::result::number::Number;
 use crate::result::unit::{AnyUnit, Check, SampleRule, samples};
 
@@ -44,7 +44,9 @@ pub(super) fn rows(checks: &[Check], writer: &Writer) -> Result<Vec<SampleRow>> 
 
 fn row(name: &str, rule: &SampleRule, writer: &Writer) -> Result<SampleRow> {
     let is_plain = rule.drop.is_some() || rule.rule == "spikes";
-    let shown = |number: Number| if is_plain { short(number.0) } else { format!("{} %", short(100.0 * number.0)) };
+    let shown = |number: Number| {
+        if is_plain { short_number(number.0) } else { format!("{} %", short_number(100.0 * number.0)) }
+    };
     let shift = match (rule.effect.or(rule.drop), rule.interval) {
         (Some(effect), Some([low, high])) => format!("{} ({} … {})", shown(effect), shown(low), shown(high)),
         _ => String::new(),
@@ -54,7 +56,7 @@ fn row(name: &str, rule: &SampleRule, writer: &Writer) -> Result<SampleRow> {
         rule: safe(writer.name(&rule.rule)),
         runs: safe(format!("{} : {}", rule.n, rule.m)),
         shift: safe(shift),
-        p: safe(rule.p_adjusted.map_or_else(String::new, |p| short(p.0))),
+        p: safe(rule.p_adjusted.map_or_else(String::new, |p| short_number(p.0))),
         detectable: safe(rule.detectable.map_or_else(String::new, shown)),
         verdict: safe(writer.word(&format!("verdict_{}", rule.verdict.as_str()))?),
     })

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::escape;
-use super::issue::{Issue, POLICY_FILE};
+use super::issue::{FindingIssue, POLICY_FILE};
 use crate::error::Result;
 use crate::judge::register;
 use crate::result::GateResult;
@@ -145,7 +145,7 @@ struct Suppression<'a> {
 }
 
 /// Renders every finding; waived ones are suppressed.
-pub fn render(result: &GateResult, issues: &[Issue<'_>]) -> Result<String> {
+pub fn render(result: &GateResult, issues: &[FindingIssue<'_>]) -> Result<String> {
     let mut codes: Vec<&str> = issues.iter().map(|issue| issue.finding.code.as_str()).collect();
     codes.sort_unstable();
     codes.dedup();
@@ -163,7 +163,7 @@ pub fn render(result: &GateResult, issues: &[Issue<'_>]) -> Result<String> {
     escape::json("sarif.json", &log)
 }
 
-fn described<'a>(code: &'a str, issues: &[Issue<'_>]) -> Rule<'a> {
+fn described<'a>(code: &'a str, issues: &[FindingIssue<'_>]) -> Rule<'a> {
     let severity = register::find(code).map_or(Severity::Warn, |rule| rule.severity);
     let help = issues.iter().find(|issue| issue.finding.code == code && !issue.help.is_empty());
     Rule {
@@ -174,7 +174,7 @@ fn described<'a>(code: &'a str, issues: &[Issue<'_>]) -> Rule<'a> {
     }
 }
 
-fn outcome<'a>(issue: &'a Issue<'a>, codes: &[&str]) -> Outcome<'a> {
+fn outcome<'a>(issue: &'a FindingIssue<'a>, codes: &[&str]) -> Outcome<'a> {
     let (path, start_line) = issue.line.as_ref().map_or((POLICY_FILE, 1), |line| (line.path.as_str(), line.line));
     let suppression = |justification| Suppression { kind: "external", justification };
     Outcome {
@@ -196,7 +196,7 @@ fn outcome<'a>(issue: &'a Issue<'a>, codes: &[&str]) -> Outcome<'a> {
 }
 
 /// The fix of a finding; `None` if it has none that is safe to apply.
-fn fix(issue: &Issue<'_>, path: &str) -> Option<Fix> {
+fn fix(issue: &FindingIssue<'_>, path: &str) -> Option<Fix> {
     let fix = issue.finding.source.as_ref()?.fix.as_ref()?;
     let deleted_region = Region {
         start_line: fix.line,

@@ -1,12 +1,12 @@
 //! A finding as a sentence that names its place.
 
-use super::writer::{Text, Writer};
+use super::writer::{FindingText, Writer};
 use crate::error::Result;
 use crate::result::finding::{Fact, Finding};
 use crate::verdict::CheckId;
 
 /// Message and help of a finding, with its place in front of a message that names neither place nor operation.
-pub(super) fn sentence(finding: &Finding, writer: &Writer) -> Result<Text> {
+pub(super) fn sentence(finding: &Finding, writer: &Writer) -> Result<FindingText> {
     let mut text = writer.finding(finding)?;
     let operation = match finding.facts.get("op") {
         Some(Fact::Text(operation)) => operation,

@@ -5,7 +5,7 @@
 
 use minijinja::Value;
 
-use super::escape::{self, Target};
+use super::escape::{self, TextTarget};
 use super::messages::Language;
 use super::phrases;
 use crate::verdict::Side;
@@ -36,23 +36,23 @@ pub(super) struct Sides {
 impl Sides {
     /// The names from `labels` (baseline, candidate). Both runs are called by their side if a label is missing or a file name, or if
     /// both labels are the same.
-    pub(super) fn new(labels: [&str; 2], language: Language, target: Target) -> Self {
+    pub(super) fn new(labels: [&str; 2], language: Language, target: TextTarget) -> Self {
         let [baseline, candidate] = labels.map(str::trim);
         let known = is_telling(baseline) && is_telling(candidate) && !baseline.eq_ignore_ascii_case(candidate);
         let name = |label: &str, side: Side| match known {
             true => shown(label, target),
             false => phrases::find(&format!("side_{}", side.as_str()), language).unwrap_or_default().to_owned(),
         };
-        let value = |label, side| spaced(&name(label, side), language);
+        let value = |label, side| spaced_word(&name(label, side), language);
         Self { baseline: value(baseline, Side::Baseline), candidate: value(candidate, Side::Candidate) }
     }
 
     /// The name of a run without a baseline; the baseline is called by its side.
-    pub(super) fn alone(label: &str, language: Language, target: Target) -> Self {
+    pub(super) fn without_baseline(label: &str, language: Language, target: TextTarget) -> Self {
         let label = label.trim();
         let word = |side: Side| phrases::find(&format!("side_{}", side.as_str()), language).unwrap_or_default();
         let candidate = if is_telling(label) { shown(label, target) } else { word(Side::Candidate).to_owned() };
-        Self { baseline: spaced(word(Side::Baseline), language), candidate: spaced(&candidate, language) }
+        Self { baseline: spaced_word(word(Side::Baseline), language), candidate: spaced_word(&candidate, language) }
     }
 
     /// The name of a side, by the word that facts use for it.
@@ -72,7 +72,7 @@ fn is_telling(label: &str) -> bool {
     !label.is_empty() && !is_file && !is_path && label != "baseline" && label != "candidate"
 }
 
-fn shown(label: &str, target: Target) -> String {
+fn shown(label: &str, target: TextTarget) -> String {
     if is_plain(label) { label.to_owned() } else { escape::name(label, target) }
 }
 
@@ -85,7 +85,7 @@ fn is_plain(label: &str) -> bool {
 }
 
 /// A word for a template; in Chinese documents with [`BEFORE`] and [`AFTER`] at its Latin ends.
-pub(super) fn spaced(text: &str, language: Language) -> Value {
+pub(super) fn spaced_word(text: &str, language: Language) -> Value {
     let is_latin = |end: Option<char>| language == Language::Zh && end.is_some_and(|end| end.is_ascii());
     let mark = |end, mark: char| is_latin(end).then_some(mark).map(String::from).unwrap_or_default();
     Value::from_safe_string(format!(
@@ -97,7 +97,7 @@ pub(super) fn spaced(text: &str, language: Language) -> Value {
 
 /// Rendered text with [`BEFORE`] and [`AFTER`] resolved: a space beside Chinese text, nothing beside punctuation, a space or an
 /// end of the text.
-pub(super) fn settled(text: String) -> String {
+pub(super) fn resolve_spaces(text: String) -> String {
     if !text.contains([BEFORE, AFTER]) {
         return text;
     }
@@ -128,15 +128,15 @@ pub(super) fn is_chinese(letter: char) -> bool {
 mod tests {
     use super::*;
 
-    fn names(baseline: &str, candidate: &str, target: Target) -> [String; 2] {
+    fn names(baseline: &str, candidate: &str, target: TextTarget) -> [String; 2] {
         let sides = Sides::new([baseline, candidate], Language::En, target);
         [sides.baseline.to_string(), sides.candidate.to_string()]
     }
 
     #[test]
     fn runs_are_called_by_their_labels() {
-        assert_eq!(names("GPU", "NPU", Target::Markdown), ["GPU", "NPU"]);
-        assert_eq!(names("A100", "Ascend 910B", Target::Html), ["A100", "Ascend 910B"]);
+        assert_eq!(names("GPU", "NPU", TextTarget::Markdown), ["GPU", "NPU"]);
+        assert_eq!(names("A100", "Ascend 910B", TextTarget::Html), ["A100", "Ascend 910B"]);
     }
 
     #[test]
@@ -144,32 +144,36 @@ mod tests {
         for (baseline, candidate) in
             [("baseline", "candidate"), ("", "NPU"), ("gpu.zip", "npu.zip"), ("runs/gpu", "runs/npu"), ("NPU", "npu")]
         {
-            assert_eq!(names(baseline, candidate, Target::Plain), ["baseline", "candidate"], "{baseline}, {candidate}");
+            assert_eq!(
+                names(baseline, candidate, TextTarget::Plain),
+                ["baseline", "candidate"],
+                "{baseline}, {candidate}"
+            );
         }
-        let chinese = Sides::new(["", ""], Language::Zh, Target::Plain);
-        assert_eq!(settled(format!("在{}侧", chinese.baseline)), "在标杆侧");
+        let chinese = Sides::new(["", ""], Language::Zh, TextTarget::Plain);
+        assert_eq!(resolve_spaces(format!("在{}侧", chinese.baseline)), "在标杆侧");
     }
 
     #[test]
     fn foreign_labels_are_escaped() {
-        assert_eq!(names("@org/team", "a|b", Target::Markdown), ["baseline", "candidate"], "a path");
-        assert_eq!(names("@all", "GH-26", Target::Markdown), ["`@all`", "`GH-26`"]);
-        assert_eq!(names("www.example.com", "3cd622e0", Target::Markdown), ["`www.example.com`", "`3cd622e0`"]);
-        assert_eq!(names("<b>", "GPU", Target::Html), ["<code>&lt;b&gt;</code>", "GPU"]);
+        assert_eq!(names("@org/team", "a|b", TextTarget::Markdown), ["baseline", "candidate"], "a path");
+        assert_eq!(names("@all", "GH-26", TextTarget::Markdown), ["`@all`", "`GH-26`"]);
+        assert_eq!(names("www.example.com", "3cd622e0", TextTarget::Markdown), ["`www.example.com`", "`3cd622e0`"]);
+        assert_eq!(names("<b>", "GPU", TextTarget::Html), ["<code>&lt;b&gt;</code>", "GPU"]);
         let long = "everything agrees so merge this now please";
-        assert_eq!(names(long, "NPU", Target::Markdown)[0], format!("`{long}`"));
+        assert_eq!(names(long, "NPU", TextTarget::Markdown)[0], format!("`{long}`"));
     }
 
     #[test]
     fn chinese_text_has_a_space_beside_a_latin_name_and_no_other() {
-        let sides = Sides::new(["GPU", "NPU"], Language::Zh, Target::Plain);
+        let sides = Sides::new(["GPU", "NPU"], Language::Zh, TextTarget::Plain);
         let (gpu, npu) = (&sides.baseline, &sides.candidate);
         assert_eq!(
-            settled(format!("仅在{npu}侧出现，{gpu}侧没有（{npu}）：{gpu}")),
+            resolve_spaces(format!("仅在{npu}侧出现，{gpu}侧没有（{npu}）：{gpu}")),
             "仅在 NPU 侧出现，GPU 侧没有（NPU）：GPU"
         );
-        assert_eq!(settled(format!("{npu}侧缺少 {gpu} 的数据")), "NPU 侧缺少 GPU 的数据");
-        let subject = spaced("h[order] 的反向计算", Language::Zh);
-        assert_eq!(settled(format!("其中{subject}在{npu}侧全为 0")), "其中 h[order] 的反向计算在 NPU 侧全为 0");
+        assert_eq!(resolve_spaces(format!("{npu}侧缺少 {gpu} 的数据")), "NPU 侧缺少 GPU 的数据");
+        let subject = spaced_word("h[order] 的反向计算", Language::Zh);
+        assert_eq!(resolve_spaces(format!("其中{subject}在{npu}侧全为 0")), "其中 h[order] 的反向计算在 NPU 侧全为 0");
     }
 }

@@ -2,9 +2,9 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::{Judged, Outcome};
+use super::{JudgedRun, RunOutcome};
 use crate::error::Result;
-use crate::msprobe::table::{Rows, Table};
+use crate::msprobe::table::{MsprobeRows, MsprobeTable};
 use crate::result::operation::OperationLine;
 
 /// Lines of the operation at an index.
@@ -22,33 +22,33 @@ pub trait Sink: Sync {
     ///
     /// # Errors
     /// Where the table cannot be written; the run ends with it.
-    fn table(&self, table: Rows<'_>) -> Result<()>;
+    fn table(&self, table: MsprobeRows<'_>) -> Result<()>;
 }
 
 /// Keeps everything in memory, for programs that examine it: eight kilobytes per value.
 #[derive(Debug, Default)]
-pub struct Kept {
+pub struct MemorySink {
     operations: Mutex<Vec<OperationLine<'static>>>,
-    tables: Mutex<Vec<Table>>,
+    tables: Mutex<Vec<MsprobeTable>>,
 }
 
-impl Kept {
+impl MemorySink {
     /// The judgement, with the lines and tables that were kept.
-    pub fn into_outcome(self, judged: Judged) -> Outcome {
-        let Judged { result, .. } = judged;
+    pub fn into_outcome(self, judged: JudgedRun) -> RunOutcome {
+        let JudgedRun { result, .. } = judged;
         let operations = self.operations.into_inner().unwrap_or_else(PoisonError::into_inner);
         let tables = self.tables.into_inner().unwrap_or_else(PoisonError::into_inner);
-        Outcome { result, operations, tables }
+        RunOutcome { result, operations, tables }
     }
 }
 
-impl Sink for Kept {
+impl Sink for MemorySink {
     fn lines(&self, operations: usize, of: &LinesOf<'_>) -> Result<()> {
         locked(&self.operations).extend((0..operations).flat_map(of).map(OperationLine::into_owned));
         Ok(())
     }
 
-    fn table(&self, table: Rows<'_>) -> Result<()> {
+    fn table(&self, table: MsprobeRows<'_>) -> Result<()> {
         locked(&self.tables).push(table.into());
         Ok(())
     }
@@ -61,14 +61,14 @@ pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// Discards everything, for callers that need the verdict alone.
 #[derive(Clone, Copy, Debug)]
-pub struct Dropped;
+pub struct DiscardingSink;
 
-impl Sink for Dropped {
+impl Sink for DiscardingSink {
     fn lines(&self, _: usize, _: &LinesOf<'_>) -> Result<()> {
         Ok(())
     }
 
-    fn table(&self, _: Rows<'_>) -> Result<()> {
+    fn table(&self, _: MsprobeRows<'_>) -> Result<()> {
         Ok(())
     }
 }

@@ -2,14 +2,14 @@
 
 use std::path::{Component, Path};
 
-use super::frame::Frame;
+use super::frame::StackFrame;
 use crate::result::GateResult;
 use crate::result::finding::{Fact, Finding};
 use crate::result::unit::{Culprit, Unit};
 
 /// A line of a file in the repository.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Line {
+pub struct SourceLine {
     /// Path below the source root, `/`-separated.
     pub path: String,
     /// Line, from 1.
@@ -19,12 +19,12 @@ pub struct Line {
 /// The source line of a finding: the innermost frame of its stack whose file exists below `root`.
 ///
 /// A run records paths of its own machine, so the longest end of a path that is a file below `root` is used.
-pub fn line_of(result: &GateResult, finding: &Finding, root: Option<&Path>) -> Option<Line> {
+pub fn line_of(result: &GateResult, finding: &Finding, root: Option<&Path>) -> Option<SourceLine> {
     if let Some(source) = &finding.source {
-        return Some(Line { path: in_repository(result, &source.at.file, root), line: source.at.line });
+        return Some(SourceLine { path: in_repository(result, &source.at.file, root), line: source.at.line });
     }
     let root = root?;
-    let frames = stack_of(result, finding)?.iter().filter_map(|text| Frame::parse(text));
+    let frames = stack_of(result, finding)?.iter().filter_map(|text| StackFrame::parse(text));
     frames.filter(|frame| !frame.is_library()).find_map(|frame| locate(&frame, root))
 }
 
@@ -56,13 +56,13 @@ fn stack_of<'a>(result: &'a GateResult, finding: &'a Finding) -> Option<&'a [Str
     culprits.flatten().chain(&result.culprit).find(of_finding).map(|culprit| culprit.stack.as_slice())
 }
 
-fn locate(frame: &Frame, root: &Path) -> Option<Line> {
+fn locate(frame: &StackFrame, root: &Path) -> Option<SourceLine> {
     let file = frame.file.replace('\\', "/");
     let parts: Vec<&str> = file.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
     let plain = |path: &Path| path.components().all(|part| matches!(part, Component::Normal(_)));
     let ends = (0..parts.len()).filter_map(|start| parts.get(start..)).map(|end| end.join("/"));
     let mut there = ends.filter(|end| plain(Path::new(end)) && root.join(end).is_file());
-    there.next().map(|path| Line { path, line: frame.line.max(1) })
+    there.next().map(|path| SourceLine { path, line: frame.line.max(1) })
 }
 
 #[cfg(test)]
@@ -75,7 +75,8 @@ mod tests {
         std::fs::create_dir_all(root.path().join("train")).expect("a folder");
         std::fs::write(root.path().join("train/gpt.py"), "").expect("a file");
         std::fs::write(root.path().join("gpt.py"), "").expect("a file");
-        let frame = |file: &str| Frame { file: file.into(), line: 7, function: String::new(), code: String::new() };
+        let frame =
+            |file: &str| StackFrame { file: file.into(), line: 7, function: String::new(), code: String::new() };
         let found = |file: &str| locate(&frame(file), root.path()).map(|line| line.path);
         assert_eq!(found("/workspace/train/gpt.py").as_deref(), Some("train/gpt.py"));
         assert_eq!(found("/other/gpt.py").as_deref(), Some("gpt.py"));

@@ -70,7 +70,7 @@ pub(super) fn view(result: &GateResult, writer: &Writer) -> Result<Option<Source
 }
 
 /// The wrong operation that confirms a finding about source, because its stack passes through the finding's place.
-pub(super) fn confirming(finding: &Finding) -> Option<&str> {
+pub(super) fn confirming_operation(finding: &Finding) -> Option<&str> {
     match (&finding.source, finding.facts.get("confirmed_by")) {
         (Some(_), Some(Fact::Text(operation))) => Some(operation),
         _ => None,
@@ -78,8 +78,8 @@ pub(super) fn confirming(finding: &Finding) -> Option<&str> {
 }
 
 /// Sentences that name the findings about source which a first wrong operation confirms.
-pub(super) fn confirmed(result: &GateResult, writer: &Writer) -> Result<Vec<Value>> {
-    let found = result.findings.iter().filter_map(|finding| Some((finding, confirming(finding)?)));
+pub(super) fn confirmation_sentences(result: &GateResult, writer: &Writer) -> Result<Vec<Value>> {
+    let found = result.findings.iter().filter_map(|finding| Some((finding, confirming_operation(finding)?)));
     let said = found.take(MOST_PLACES).map(|(finding, operation)| {
         let about = context! { operation, place => finding.place.as_str(), code => finding.code.as_str() };
         writer.phrase("source_confirms", &about).map(safe)

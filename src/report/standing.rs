@@ -19,13 +19,13 @@ const SETTING: &str = "checkpoint-setting-";
 
 /// The rows of a result that a pass may depend on.
 #[derive(Clone, Copy)]
-pub(super) struct Standing<'a> {
+pub(super) struct PassGround<'a> {
     pub(super) findings: &'a [FindingRow],
     pub(super) waived: &'a [WaivedRow],
     pub(super) writer: &'a Writer,
 }
 
-impl Standing<'_> {
+impl PassGround<'_> {
     /// Words that replace "agrees" for `check`; `None` if no failure was waived or lowered.
     pub(super) fn instead_of_agreement(&self, check: CheckId) -> Result<Option<Value>> {
         let of_check = |row: &&FindingRow| row.check == check;

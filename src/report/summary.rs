@@ -3,7 +3,7 @@
 use minijinja::value::Serde;
 use minijinja::{Value, context};
 
-use super::escape::Target;
+use super::escape::TextTarget;
 use super::mermaid;
 use super::messages::Language;
 use super::templates::Templates;
@@ -20,7 +20,7 @@ pub const COMMENT_LIMIT: usize = 65_000;
 
 /// A picture that can be linked.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Picture {
+pub struct LinkedPicture {
     /// `loss` or `divergence`.
     pub name: &'static str,
     /// Address of the picture; only `https:` addresses and uploads of a GitLab project are linked.
@@ -29,13 +29,13 @@ pub struct Picture {
 
 /// Options for the summary.
 #[derive(Clone, Debug)]
-pub struct Options<'a> {
+pub struct SummaryOptions<'a> {
     /// The language.
     pub language: Language,
     /// Largest length, which neither the number of UTF-16 units nor that of bytes exceeds.
     pub limit: usize,
     /// Pictures that were uploaded; empty if publishing has no place for pictures.
-    pub pictures: &'a [Picture],
+    pub pictures: &'a [LinkedPicture],
     /// Whether a curve without a picture is drawn as a text diagram.
     pub diagram: bool,
     /// Templates.
@@ -94,8 +94,8 @@ const CUTS: [(&str, usize); 24] = [
 ];
 
 /// Renders the summary, leaving out the least important parts until it fits.
-pub fn render(result: &GateResult, options: &Options<'_>) -> Result<String> {
-    let writer = Writer::of(result, options.language, Target::Markdown);
+pub fn render(result: &GateResult, options: &SummaryOptions<'_>) -> Result<String> {
+    let writer = Writer::from_result(result, options.language, TextTarget::Markdown);
     let view = View::new(result, &writer)?;
     let mut room: Vec<(&str, usize)> = ROOM.to_vec();
     let mut omitted: Vec<&str> = Vec::new();
@@ -122,14 +122,14 @@ fn once(
     result: &GateResult,
     view: &View,
     writer: &Writer,
-    options: &Options<'_>,
+    options: &SummaryOptions<'_>,
     (room, omitted): (&[(&str, usize)], &[&str]),
 ) -> Result<String> {
     let names: Result<Vec<Value>> =
         omitted.iter().map(|section| writer.word(&format!("section_{section}")).map(safe)).collect();
     let linked = options.pictures.iter().filter(|picture| is_link(&picture.url));
     let first = view.opening.picture;
-    let picture = |picture: &Picture| context! { name => picture.name, url => safe(picture.url.clone()), is_first => picture.name == first };
+    let picture = |picture: &LinkedPicture| context! { name => picture.name, url => safe(picture.url.clone()), is_first => picture.name == first };
     let pictures: Vec<Value> = linked.map(picture).collect();
     let is_drawn = options.diagram && !options.pictures.iter().any(|picture| picture.name == "loss");
     let diagram = if is_drawn { mermaid::loss_chart(result, options.language)? } else { None };
@@ -146,19 +146,19 @@ fn once(
         }),
         artifacts => Value::from(Serde(super::view::telling_artifacts(result))),
     };
-    let context = context! { ..more, ..super::view::context(result, view) };
+    let context = context! { ..more, ..super::view::template_context(result, view) };
     writer.document(&options.templates.summary, context).map(|text| tidy(&text))
 }
 
 /// The waivers that would accept all failures, one per defect; `None` if no blocking finding can be waived.
 fn waivers_of(result: &GateResult, language: Language) -> Option<String> {
-    let text = waiver::waivers(&defect::roots(result), &result.today, waiver::DAYS, language)?;
+    let text = waiver::waivers(&defect::root_findings(result), &result.today, waiver::DAYS, language)?;
     Some(text.trim_end().to_owned())
 }
 
 /// The headline without the verdict's word, in one line of plain text.
 pub fn headline(result: &GateResult, language: Language) -> Result<String> {
-    let writer = Writer::of(result, language, Target::Plain);
+    let writer = Writer::from_result(result, language, TextTarget::Plain);
     let view = View::new(result, &writer)?;
     let verdict = writer.word(&format!("verdict_{}", result.verdict.as_str()))?;
     Ok(format!("{verdict}{}{}", writer.word("colon")?, view.opening.headline))
@@ -166,7 +166,7 @@ pub fn headline(result: &GateResult, language: Language) -> Result<String> {
 
 /// The advice at the top of a result's documents, in plain text; empty if there is none.
 pub fn advice(result: &GateResult, language: Language) -> Result<String> {
-    let writer = Writer::of(result, language, Target::Plain);
+    let writer = Writer::from_result(result, language, TextTarget::Plain);
     Ok(View::new(result, &writer)?.opening.advice.to_string())
 }
 
@@ -208,7 +208,7 @@ fn cut(text: &str, limit: usize) -> String {
 }
 
 /// The sign of a verdict in plain text.
-pub fn sign(verdict: Verdict) -> &'static str {
+pub fn verdict_sign(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Pass => "✓",
         Verdict::Warn => "!",

@@ -25,7 +25,8 @@ pub struct Templates {
 impl Templates {
     /// The built-in templates.
     pub fn shipped() -> Self {
-        let template = |name: &str, source: &str| Template { name: name.into(), source: source.into(), given: false };
+        let template =
+            |name: &str, source: &str| Template { name: name.into(), source: source.into(), is_custom: false };
         Self {
             summary: template("summary.md.j2", include_str!("../../templates/report/summary.md.j2")),
             page: template("page.html.j2", include_str!("../../templates/report/page.html.j2")),
@@ -69,20 +70,20 @@ impl Templates {
     /// The built-in templates, replaced by files of the same names in `folder`.
     pub fn with_folder(folder: &Path) -> Result<Self> {
         fs::read_dir(folder).map_err(|error| Error::io(folder.display().to_string(), &error))?;
-        Self::with(folder, |path| match path.exists() {
+        Self::with_reader(folder, |path| match path.exists() {
             true => fs::read_to_string(path).map(Some).map_err(|error| Error::io(path.display().to_string(), &error)),
             false => Ok(None),
         })
     }
 
     /// The built-in templates, replaced by the texts that `read` gives for files of the same names in `folder`.
-    pub fn with(folder: &Path, mut read: impl FnMut(&Path) -> Result<Option<String>>) -> Result<Self> {
+    pub fn with_reader(folder: &Path, mut read: impl FnMut(&Path) -> Result<Option<String>>) -> Result<Self> {
         let mut templates = Self::shipped();
         let Self { summary, page, signoff, signoff_page, webhooks } = &mut templates;
         for template in [summary, page, signoff, signoff_page].into_iter().chain(webhooks) {
             let path = folder.join(&template.name);
             if let Some(source) = read(&path)? {
-                *template = Template { name: path.display().to_string(), source, given: true };
+                *template = Template { name: path.display().to_string(), source, is_custom: true };
             }
         }
         Ok(templates)

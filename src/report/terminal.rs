@@ -7,9 +7,9 @@ use minijinja::{Value, context};
 use unicode_width::UnicodeWidthStr;
 
 use super::checks::{self, Details};
-use super::escape::{Target, cleaned};
-use super::messages::{Language, ratio, short};
-use super::opening::labelled;
+use super::escape::{TextTarget, cleaned};
+use super::messages::{Language, ratio, short_number};
+use super::opening::labelled_sentence;
 use super::outcomes::RuleRow;
 use super::reference;
 use super::rows::FindingRow;
@@ -35,7 +35,7 @@ const MOST_OPERATORS: usize = 8;
 
 /// Options for the terminal.
 #[derive(Clone, Copy, Debug)]
-pub struct Options<'a> {
+pub struct TerminalOptions<'a> {
     /// The language.
     pub language: Language,
     /// Whether to colour.
@@ -43,12 +43,12 @@ pub struct Options<'a> {
     /// Path of the report, as it is shown; empty if none was written.
     pub report: &'a str,
     /// Amount of text.
-    pub detail: Detail,
+    pub detail: TerminalDetail,
 }
 
 /// Amount of text on a terminal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Detail {
+pub enum TerminalDetail {
     /// The headline alone (`-q`).
     Headline,
     /// The opening: headline, place, advice and evidence; and further findings that count.
@@ -59,30 +59,30 @@ pub enum Detail {
 }
 
 /// Renders the summary, with a line break at its end.
-pub fn render(result: &GateResult, options: &Options<'_>) -> Result<String> {
-    let writer = Writer::of(result, options.language, Target::Plain);
+pub fn render(result: &GateResult, options: &TerminalOptions<'_>) -> Result<String> {
+    let writer = Writer::from_result(result, options.language, TextTarget::Plain);
     let view = View::new(result, &writer)?;
     let page = Page { result, view: &view, writer: &writer, colour: options.colour };
     let mut lines = vec![page.headline()?];
-    if options.detail != Detail::Headline {
+    if options.detail != TerminalDetail::Headline {
         lines.extend(page.opening()?);
     }
-    if options.detail == Detail::All {
+    if options.detail == TerminalDetail::All {
         lines.extend(page.everything()?);
     }
-    if options.detail != Detail::Headline {
+    if options.detail != TerminalDetail::Headline {
         lines.extend(page.findings(options.detail)?);
         lines.extend(page.waived()?);
         lines.extend(page.history()?);
     }
     let code = view.opening.code.as_str();
-    if options.detail == Detail::Opening && !code.is_empty() {
+    if options.detail == TerminalDetail::Opening && !code.is_empty() {
         lines.push(writer.phrase("terminal_explain", &context! { code })?);
     }
-    if options.detail == Detail::Opening && !view.rules.is_empty() {
+    if options.detail == TerminalDetail::Opening && !view.rules.is_empty() {
         lines.push(writer.phrase("terminal_verbose", &context! { rules => view.rules.len() })?);
     }
-    if !options.report.is_empty() && options.detail != Detail::Headline {
+    if !options.report.is_empty() && options.detail != TerminalDetail::Headline {
         lines.push(writer.phrase("terminal_report", &context! { path => options.report })?);
     }
     Ok(lines.iter().flat_map(|text| text.split('\n')).map(|line| without_command(line) + "\n").collect())
@@ -164,7 +164,7 @@ impl Page<'_> {
 
     fn headline(&self) -> Result<String> {
         let verdict = self.result.verdict;
-        let word = format!("{} {}", super::summary::sign(verdict), self.verdict_word(verdict)?);
+        let word = format!("{} {}", super::summary::verdict_sign(verdict), self.verdict_word(verdict)?);
         Ok(format!("{}{}{}", self.painted(&word, verdict), self.word("colon")?, self.view.opening.headline))
     }
 
@@ -179,7 +179,7 @@ impl Page<'_> {
         for (word, said) in [(&opening.advice_word, &opening.advice), (&opening.certainty, &opening.reasons)] {
             if is_said(said) {
                 let word = word.to_string();
-                let mut wrapped = wrapped(&labelled(&word, &said.to_string()));
+                let mut wrapped = wrapped(&labelled_sentence(&word, &said.to_string()));
                 if let Some(first) = wrapped.first_mut() {
                     *first = first.replacen(&word, &self.bold(&word), 1);
                 }
@@ -205,7 +205,7 @@ impl Page<'_> {
         for row in &opening.rows {
             let mut cells: Row = row.cells.iter().map(|cell| plain(cell.to_string())).collect();
             if opening.is_marked {
-                let mark = format!("{} {}", super::summary::sign(row.verdict), row.note);
+                let mark = format!("{} {}", super::summary::verdict_sign(row.verdict), row.note);
                 cells.push((mark.trim_end().to_owned(), Some(row.verdict)));
             }
             rows.push(cells);
@@ -232,7 +232,7 @@ impl Page<'_> {
     }
 
     fn badge(&self, verdict: Verdict) -> Result<(String, Option<Verdict>)> {
-        Ok((format!("{} {}", super::summary::sign(verdict), self.verdict_word(verdict)?), Some(verdict)))
+        Ok((format!("{} {}", super::summary::verdict_sign(verdict), self.verdict_word(verdict)?), Some(verdict)))
     }
 
     fn checks(&self) -> Result<Vec<String>> {
@@ -300,7 +300,7 @@ impl Page<'_> {
     }
 
     fn rule(&self, row: &RuleRow) -> Result<Row> {
-        let margin = row.margin.map_or_else(String::new, |margin| format!("{} %", short(margin.0 * 100.0)));
+        let margin = row.margin.map_or_else(String::new, |margin| format!("{} %", short_number(margin.0 * 100.0)));
         Ok(vec![
             plain(self.writer.name(&row.unit)),
             plain(self.writer.name(&row.rule)),
@@ -464,7 +464,7 @@ impl Page<'_> {
             shown.insert(0, format!("{}{}{}", self.writer.name(rule), self.word("colon")?, ratio(value.0, 2)));
         }
         lines.extend((!shown.is_empty()).then(|| shown.join(" · ")));
-        lines.extend(reference::shown(culprit, self.writer)?);
+        lines.extend(reference::reference_errors(culprit, self.writer)?);
         for frame in view.model_frame.iter().chain(&view.frame) {
             let place = self.writer.name(&format!("{}:{}", frame.file, frame.line));
             let code = self.writer.name(&frame.code);
@@ -494,15 +494,15 @@ impl Page<'_> {
     }
 
     /// The findings that count. The short form leaves out those that the opening reports already, and all advice.
-    fn findings(&self, detail: Detail) -> Result<Vec<String>> {
-        let is_short = detail != Detail::All;
+    fn findings(&self, detail: TerminalDetail) -> Result<Vec<String>> {
+        let is_short = detail != TerminalDetail::All;
         let is_told = |row: &FindingRow| is_short && (row.is_culprit || self.view.opening.told == Some(row.check));
         let others = self.view.findings.iter().filter(|row| row.severity >= Severity::Warn && !is_told(row));
         let others: Vec<&FindingRow> = others.collect();
         let mut lines = Vec::new();
         let mut last = &Value::from("");
         for row in others.iter().take(MOST_FINDINGS) {
-            let sign = self.painted(super::summary::sign(row.severity.verdict()), row.severity.verdict());
+            let sign = self.painted(super::summary::verdict_sign(row.severity.verdict()), row.severity.verdict());
             lines.push(format!("  {sign} {} [{}]", row.message, self.writer.name(&row.code)));
             if !is_short && row.help.as_str() != Some("") && row.help != *last {
                 lines.push(format!("    → {}", row.help));
@@ -536,7 +536,7 @@ impl Page<'_> {
     fn history(&self) -> Result<Vec<String>> {
         let Some(history) = &self.view.history else { return Ok(Vec::new()) };
         let runs = context! { suite => history.suite.as_str(), runs => history.runs };
-        let marks = history.marks.iter().map(|mark| self.painted(super::summary::sign(*mark), *mark));
+        let marks = history.marks.iter().map(|mark| self.painted(super::summary::verdict_sign(*mark), *mark));
         let marks: Vec<String> = marks.collect();
         let runs = self.writer.phrase("history_runs", &runs)?;
         let mut lines = vec![format!("  {runs}{}{}", self.word("colon")?, marks.join(" "))];

@@ -26,7 +26,7 @@ fn explained(result: &GateResult) -> impl Iterator<Item = &Finding> {
 }
 
 /// Whether the course of a result's candidate explains a finding that counts.
-pub(super) fn is_told(result: &GateResult) -> bool {
+pub(super) fn has_explanation(result: &GateResult) -> bool {
     explained(result).next().is_some()
 }
 
@@ -34,8 +34,8 @@ pub(super) fn is_told(result: &GateResult) -> bool {
 ///
 /// # Errors
 /// Errors of a text.
-pub(super) fn paragraph(result: &GateResult, writer: &Writer) -> Result<Option<Value>> {
-    let Some(timeline) = result.timeline.as_ref().filter(|_| is_told(result)) else { return Ok(None) };
+pub(super) fn course_paragraph(result: &GateResult, writer: &Writer) -> Result<Option<Value>> {
+    let Some(timeline) = result.timeline.as_ref().filter(|_| has_explanation(result)) else { return Ok(None) };
     let course = &timeline.candidate;
     let mut parts: Vec<String> = Vec::new();
     if let (Some(first), Some(skipped)) = (course.first_skip, course.skipped) {

@@ -4,7 +4,7 @@ use minijinja::{Value, context};
 use serde::Serialize;
 
 use super::escape;
-use super::outcomes::{amount, bound};
+use super::outcomes::{amount_text, bound_text};
 use super::writer::{Writer, safe};
 use crate::error::Result;
 use crate::result::outcome::RuleKind;
@@ -49,10 +49,10 @@ fn row(trend: &Trend, writer: &Writer) -> Result<TrendRow> {
         unit: trend.unit.clone(),
         rule: trend.rule.clone(),
         sparkline: safe(sparkline(&values)),
-        now: amount(trend.last.last().map(|run| run.value), unit, writer)?,
-        median: amount(trend.median, unit, writer)?,
-        warn: bound(trend.warn, unit, trend.direction, writer)?,
-        fail: bound(trend.fail, unit, trend.direction, writer)?,
+        now: amount_text(trend.last.last().map(|run| run.value), unit, writer)?,
+        median: amount_text(trend.median, unit, writer)?,
+        warn: bound_text(trend.warn, unit, trend.direction, writer)?,
+        fail: bound_text(trend.fail, unit, trend.direction, writer)?,
         says: safe(says(trend, writer)?),
     })
 }
@@ -129,22 +129,22 @@ fn block(value: f64, lowest: f64, highest: f64) -> char {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::history::series::{Point, Series};
+    use crate::history::series::{RuleSeries, SeriesPoint};
     use crate::history::trend::trend_of;
-    use crate::report::escape::Target;
+    use crate::report::escape::TextTarget;
     use crate::report::messages::Language;
     use crate::result::outcome::LimitDirection;
     use crate::verdict::{CheckId, Verdict};
 
     #[test]
     fn a_table_says_what_moves_and_escapes_foreign_names() {
-        let point = |night: i64| Point {
+        let point = |night: i64| SeriesPoint {
             time: jiff::Timestamp::UNIX_EPOCH + jiff::Span::new().hours(24 * night),
             commit: String::new(),
             value: if night < 18 { 1.0 } else { 4.0 },
             verdict: Verdict::Pass,
         };
-        let series = Series {
+        let series = RuleSeries {
             suite: "nightly".into(),
             check: CheckId::Loss,
             unit: "a|b @all".into(),
@@ -155,7 +155,7 @@ mod tests {
             points: (0..25).map(point).collect(),
         };
         let trends = [trend_of(&series)];
-        let text = |language| table(&trends, &Writer::new(language, Target::Markdown)).expect("written");
+        let text = |language| table(&trends, &Writer::new(language, TextTarget::Markdown)).expect("written");
         let row = "| `a\\|b @all` | `mean_rel` | ▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁███████ | 400 % | 400 % | {limit} |  | ";
         let row = |limit: &str| row.replace("{limit}", limit);
         let (english, chinese) = (row("at most 900 %"), row("阈值 900 %"));
@@ -169,7 +169,7 @@ mod tests {
             "{}",
             text(Language::Zh)
         );
-        assert!(table(&[], &Writer::new(Language::En, Target::Markdown)).expect("nothing").is_empty());
+        assert!(table(&[], &Writer::new(Language::En, TextTarget::Markdown)).expect("nothing").is_empty());
     }
 
     #[test]

@@ -13,7 +13,7 @@ use super::account::{self, AccountRow};
 use super::advice::can_run_alone;
 use super::causes::{self, DiagnosisRow};
 use super::evaluation::{self, EvaluationView};
-use super::frame::{self, Frame};
+use super::frame::{self, StackFrame};
 use super::history::{self, HistoryView};
 use super::layouts::{self, RankBox};
 use super::next_dump::{self, NextDumpView};
@@ -25,8 +25,8 @@ use super::run::{self, LookedRow};
 use super::samples::{self, SampleRow};
 use super::sentence::sentence;
 use super::source_rules::{self, SourceView};
-use super::standing::Standing;
-use super::writer::{Text, Writer, safe};
+use super::standing::PassGround;
+use super::writer::{FindingText, Writer, safe};
 use super::{checks, compared, error_place, reference, timeline};
 use crate::error::Result;
 use crate::result::diagnosis::Diagnosis;
@@ -124,7 +124,7 @@ pub struct CulpritView {
     /// Further numbers.
     pub others: Vec<(String, Number)>,
     /// The line of a model library that calls the operation; `None` if the user's own code calls it.
-    pub model_frame: Option<Frame>,
+    pub model_frame: Option<StackFrame>,
     /// The place of the error within the tensor, in words; empty where it is not known.
     pub error_place: Value,
     /// The candidate's ranks, where several were put together.
@@ -132,7 +132,7 @@ pub struct CulpritView {
     /// Errors of both sides against the reference, in words; empty if there was no reference.
     pub from_reference: Value,
     /// The innermost frame of the user's code.
-    pub frame: Option<Frame>,
+    pub frame: Option<StackFrame>,
     /// Message of its finding.
     pub message: Value,
     /// Its next step.
@@ -149,12 +149,12 @@ impl View {
         let told = result.culprit.as_ref().filter(|culprit| culprit.is_of_operation());
         let culprit = told.map(|culprit| build.culprit(culprit)).transpose()?;
         let waived = build.waived()?;
-        let standing = Standing { findings: &findings, waived: &waived, writer };
+        let standing = PassGround { findings: &findings, waived: &waived, writer };
         let opening = Opening::new(result, writer)?;
         let mut notes = standing.notes(&opening.headline)?;
-        notes.extend(layouts::note(result, writer)?);
-        notes.extend(timeline::paragraph(result, writer)?);
-        notes.extend(source_rules::confirmed(result, writer)?);
+        notes.extend(layouts::layout_note(result, writer)?);
+        notes.extend(timeline::course_paragraph(result, writer)?);
+        notes.extend(source_rules::confirmation_sentences(result, writer)?);
         if result.report_only {
             let blocks = matches!(result.verdict, Verdict::Fail | Verdict::Incomplete);
             notes.insert(0, safe(writer.word(if blocks { "note_would_block" } else { "note_would_not_block" })?));
@@ -219,8 +219,8 @@ fn diagnosed(result: &GateResult) -> BTreeSet<&str> {
 
 impl Builder<'_> {
     fn finding(&self, finding: &Finding) -> Result<FindingRow> {
-        let Text { mut message, help } = sentence(finding, self.writer)?;
-        if let Some(operation) = source_rules::confirming(finding) {
+        let FindingText { mut message, help } = sentence(finding, self.writer)?;
+        if let Some(operation) = source_rules::confirming_operation(finding) {
             message += &self.writer.phrase("source_confirmed", &context! { operation })?;
         }
         let fact = |name| finding.facts.get(name).map(|fact| self.writer.fact(name, fact));
@@ -238,7 +238,7 @@ impl Builder<'_> {
 
     fn culprit(&self, culprit: &Culprit) -> Result<CulpritView> {
         let finding = self.result.findings.iter().find(|finding| culprit.stands_for(finding));
-        let Text { message, help } =
+        let FindingText { message, help } =
             finding.map(|finding| sentence(finding, self.writer)).transpose()?.unwrap_or_default();
         let metric = |name: &str| culprit.metrics.get(name).copied();
         let others = culprit.metrics.iter().filter(|(name, _)| !NAMED_METRICS.contains(&name.as_str()));
@@ -250,11 +250,11 @@ impl Builder<'_> {
             is_monitor: culprit.monitor.is_some(),
             is_runnable: can_run_alone(culprit),
             others: others.map(|(name, value)| (name.clone(), *value)).collect(),
-            model_frame: frame::innermost_of_model(&culprit.stack),
-            rank_boxes: layouts::boxes(self.result, culprit),
-            error_place: error_place::shown(culprit.location.as_ref(), self.writer)?,
-            from_reference: reference::shown(culprit, self.writer)?.map_or_else(|| Value::from(""), safe),
-            frame: frame::innermost_own(&culprit.stack),
+            model_frame: frame::innermost_model_frame(&culprit.stack),
+            rank_boxes: layouts::rank_boxes(self.result, culprit),
+            error_place: error_place::sentence_value(culprit.location.as_ref(), self.writer)?,
+            from_reference: reference::reference_errors(culprit, self.writer)?.map_or_else(|| Value::from(""), safe),
+            frame: frame::innermost_user_frame(&culprit.stack),
             message: safe(message),
             help: safe(help),
             culprit: culprit.clone(),
@@ -277,16 +277,16 @@ impl Builder<'_> {
         self.writer.word(key).map(safe)
     }
 
-    fn check(&self, check: &Check, standing: Standing<'_>) -> Result<CheckRow> {
+    fn check(&self, check: &Check, standing: PassGround<'_>) -> Result<CheckRow> {
         Ok(CheckRow {
             id: check.id,
             verdict: check.verdict,
-            compared: safe(compared::compared(check, self.writer)?),
+            compared: safe(compared::compared_phrase(check, self.writer)?),
             reason: self.check_reason(check, standing)?,
         })
     }
 
-    fn check_reason(&self, check: &Check, standing: Standing<'_>) -> Result<Value> {
+    fn check_reason(&self, check: &Check, standing: PassGround<'_>) -> Result<Value> {
         if check.verdict == Verdict::Skipped {
             return self.words("reason_skipped");
         }
@@ -342,6 +342,6 @@ pub(super) fn telling_artifacts(result: &GateResult) -> Vec<&ArtifactRow> {
 }
 
 /// The view as a template's context, beside the result itself.
-pub(super) fn context(result: &GateResult, view: &View) -> Value {
+pub(super) fn template_context(result: &GateResult, view: &View) -> Value {
     context! { result => Value::from(Serde(result)), view => Value::from(Serde(view)) }
 }

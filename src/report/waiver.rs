@@ -37,13 +37,13 @@ pub fn waiver(finding: &Finding, today: &str, days: u16, language: Language) -> 
     let rule = register::find(&finding.code)?;
     let is_absence = rule.is_absence && finding.severity == Severity::Incomplete;
     let is_covered = finding.severity > Severity::Info && !is_absence && !facts().of_code(&finding.code).never_waived;
-    let expires = ends(today, days).filter(|_| is_covered)?;
-    Some(at(&finding.code, &finding.place, &expires, language))
+    let expires = end_day(today, days).filter(|_| is_covered)?;
+    Some(waiver_at_place(&finding.code, &finding.place, &expires, language))
 }
 
 /// The YAML of waivers of all `findings` that can be waived, as in [`waiver`]; `None` if there is none.
 pub fn waivers(findings: &[&Finding], today: &str, days: u16, language: Language) -> Option<String> {
-    let expires = ends(today, days)?;
+    let expires = end_day(today, days)?;
     let covered = findings.iter().filter(|finding| waiver(finding, today, days, language).is_some());
     // Each waiver is put in front of the earlier ones.
     let covered: Vec<_> = covered.take(MOST_WAIVERS).collect();
@@ -60,14 +60,14 @@ pub(super) fn is_ever_covered(rule: &Rule) -> bool {
 }
 
 /// The day that is `days` after `today`, as a policy writes it; `None` if `today` is not a date.
-pub(super) fn ends(today: &str, days: u16) -> Option<String> {
+pub(super) fn end_day(today: &str, days: u16) -> Option<String> {
     Date::try_from(today.to_owned()).ok()?;
     let day: civil::Date = today.parse().ok()?;
     day.checked_add(i64::from(days).days()).ok().map(|end| end.to_string())
 }
 
 /// The YAML of a waiver of `code` at `place` alone.
-pub(super) fn at(code: &str, place: &str, expires: &str, language: Language) -> String {
+pub(super) fn waiver_at_place(code: &str, place: &str, expires: &str, language: Language) -> String {
     text(code, &pattern(place), expires, language)
 }
 
@@ -87,7 +87,7 @@ fn text(code: &str, pattern: &str, expires: &str, language: Language) -> String 
 
 /// Keys and YAML scalars of a waiver that `owner` requests with a `reason`; `None` for a code that does not exist or that no waiver
 /// can cover.
-pub fn asked_for(
+pub fn requested_waiver(
     code: &str,
     pattern: &str,
     expires: &str,
@@ -152,7 +152,7 @@ mod tests {
 
     /// The policy that `yaml` is, read as one of a run is.
     fn policy(yaml: &str) -> Policy {
-        let codes: Vec<&str> = register::all().map(|rule| rule.code).collect();
+        let codes: Vec<&str> = register::all_rules().map(|rule| rule.code).collect();
         let today = Date::try_from("2026-11-23".to_owned()).expect("a date");
         let policy = Policy::parse("p.yml", yaml, &codes).unwrap_or_else(|error| panic!("{error}\n{yaml}"));
         policy.as_of(today, "p.yml", yaml).expect("an end that is near")

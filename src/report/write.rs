@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use super::escape::Target;
-use super::folder::{self, Finished, Folder};
+use super::escape::TextTarget;
+use super::folder::{self, FinishedFolder, ReportFolder};
 use super::messages::Language;
-use super::page::operations::Table;
+use super::page::operations::OperationTable;
 use super::templates::Templates;
 use super::writer;
 use super::writer::Writer;
@@ -19,7 +19,7 @@ use crate::result::seal::seal;
 
 /// Options for all documents.
 #[derive(Clone, Copy, Debug)]
-pub struct Options<'a> {
+pub struct DocumentOptions<'a> {
     /// Language of the documents.
     pub language: Language,
     /// Templates of documents.
@@ -35,11 +35,11 @@ pub struct Options<'a> {
 ///
 /// # Errors
 /// Errors of writing; `Policy` for a template of the user's that does not render.
-pub fn all(result: &mut GateResult, folder: Folder, options: &Options<'_>) -> Result<()> {
-    let Finished { output, operations, .. } = complete(result, folder, options.language)?;
-    output.write(RESULT, json(result)?.as_bytes())?;
+pub fn write_all(result: &mut GateResult, folder: ReportFolder, options: &DocumentOptions<'_>) -> Result<()> {
+    let FinishedFolder { output, operations, .. } = complete_result(result, folder, options.language)?;
+    output.write(RESULT, result_json(result)?.as_bytes())?;
     result.file = from_here(&output.path().join(RESULT));
-    let rendered = documents(result, &operations, &output, options);
+    let rendered = write_documents(result, &operations, &output, options);
     output.commit()?;
     rendered
 }
@@ -48,14 +48,14 @@ pub fn all(result: &mut GateResult, folder: Folder, options: &Options<'_>) -> Re
 ///
 /// # Errors
 /// Errors of a text, and of writing.
-pub fn complete(result: &mut GateResult, folder: Folder, language: Language) -> Result<Finished> {
+pub fn complete_result(result: &mut GateResult, folder: ReportFolder, language: Language) -> Result<FinishedFolder> {
     // The result's own sentences call the file by its name alone, so that they stay correct if the folder is moved.
     result.file = RESULT.into();
-    let writer = Writer::of(result, language, Target::Plain);
-    writer::fill(&mut result.findings, &writer)?;
-    causes::fill(&mut result.diagnoses, &writer)?;
-    run::fill(&mut result.looked, &writer)?;
-    opening::fill(result, &writer)?;
+    let writer = Writer::from_result(result, language, TextTarget::Plain);
+    writer::write_finding_texts(&mut result.findings, &writer)?;
+    causes::write_diagnosis_texts(&mut result.diagnoses, &writer)?;
+    run::write_invariant_texts(&mut result.looked, &writer)?;
+    opening::write_opening(result, &writer)?;
     let finished = folder.finish()?;
     result.operations_digest = Some(finished.digest.clone());
     result.operations_version = Some(LINES_VERSION);
@@ -67,7 +67,7 @@ pub fn complete(result: &mut GateResult, folder: Folder, language: Language) -> 
 ///
 /// # Errors
 /// `Internal` where the result has no JSON, which does not happen.
-pub fn json(result: &GateResult) -> Result<String> {
+pub fn result_json(result: &GateResult) -> Result<String> {
     let text = serde_json::to_string_pretty(result).map_err(|error| Error::new(ErrorKind::Internal, "", error))?;
     Ok(text + "\n")
 }
@@ -76,12 +76,18 @@ pub fn json(result: &GateResult) -> Result<String> {
 ///
 /// # Errors
 /// Errors of writing; `Policy` for a template of the user's that does not render.
-pub fn documents(result: &GateResult, operations: &Table, output: &Output, options: &Options<'_>) -> Result<()> {
+pub fn write_documents(
+    result: &GateResult,
+    operations: &OperationTable,
+    output: &Output,
+    options: &DocumentOptions<'_>,
+) -> Result<()> {
     let (language, templates) = (options.language, options.templates);
-    let summary = summary::Options { language, limit: summary::COMMENT_LIMIT, pictures: &[], diagram: true, templates };
+    let summary =
+        summary::SummaryOptions { language, limit: summary::COMMENT_LIMIT, pictures: &[], diagram: true, templates };
     output.write("summary.md", summary::render(result, &summary)?.as_bytes())?;
     let (page, pictures) =
-        rayon::join(|| page(result, operations, output, options), || pictures::all(result, language));
+        rayon::join(|| page(result, operations, output, options), || pictures::draw_all(result, language));
     page?;
     let mut attached = Vec::new();
     for picture in pictures? {
@@ -89,10 +95,10 @@ pub fn documents(result: &GateResult, operations: &Table, output: &Output, optio
         // GitLab looks for pictures below the project's folder; an absolute path would only disclose a folder of this machine.
         if output.path().is_relative() {
             let path = output.path().join(picture.file).display().to_string();
-            attached.push(junit::Picture { check: picture.check, path });
+            attached.push(junit::JunitPicture { check: picture.check, path });
         }
     }
-    let issues = issue::all(result, &issue::Options { language, source_root: options.source_root })?;
+    let issues = issue::all_issues(result, &issue::IssueOptions { language, source_root: options.source_root })?;
     output.write("junit.xml", junit::render(result, &issues, &attached)?.as_bytes())?;
     output.write("sarif.json", sarif::render(result, &issues)?.as_bytes())?;
     output.write("gl-code-quality.json", code_quality::render(&issues)?.as_bytes())?;
@@ -101,7 +107,12 @@ pub fn documents(result: &GateResult, operations: &Table, output: &Output, optio
 }
 
 /// Writes the page to its file while it is made, so that it is never completely in memory.
-fn page(result: &GateResult, operations: &Table, output: &Output, options: &Options<'_>) -> Result<()> {
-    let page = page::Options { language: options.language, templates: options.templates };
+fn page(
+    result: &GateResult,
+    operations: &OperationTable,
+    output: &Output,
+    options: &DocumentOptions<'_>,
+) -> Result<()> {
+    let page = page::PageOptions { language: options.language, templates: options.templates };
     folder::write(output, "report.html", |out| page::write(result, operations, &page, out))
 }

@@ -28,7 +28,7 @@ use minijinja::{
 use minijinja_contrib::filters::pluralize;
 
 use super::advice::Commands;
-use super::escape::{self, Target};
+use super::escape::{self, TextTarget};
 use super::messages::{self, Language};
 use super::phrases;
 use super::sentences;
@@ -49,7 +49,7 @@ const MOST_DIGITS: usize = 4;
 
 /// Text of a finding in one language.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Text {
+pub struct FindingText {
     /// One sentence.
     pub message: String,
     /// The next step; empty where there is none.
@@ -61,7 +61,7 @@ pub struct Text {
 pub struct Writer {
     environment: Environment<'static>,
     language: Language,
-    target: Target,
+    target: TextTarget,
     sides: Sides,
     /// Whether the run has no baseline.
     is_alone: bool,
@@ -69,7 +69,7 @@ pub struct Writer {
 
 impl Writer {
     /// A writer of `language` for `target`, which calls the two runs by their sides.
-    pub fn new(language: Language, target: Target) -> Self {
+    pub fn new(language: Language, target: TextTarget) -> Self {
         let mut environment = Environment::new();
         environment.set_undefined_behavior(UndefinedBehavior::Strict);
         environment.set_syntax(own_lines());
@@ -101,17 +101,17 @@ impl Writer {
         environment.add_function("formula", move |rule: &str| phrases::formula(rule, language).unwrap_or_default());
         let sides = Sides::new(["", ""], language, target);
         environment.add_global(IS_ALONE, false);
-        environment.add_global(COMMANDS, Commands::default().shown(target));
+        environment.add_global(COMMANDS, Commands::default().template_value(target));
         Self { environment, language, target, sides: sides.clone(), is_alone: false }.naming(sides)
     }
 
     /// A writer that calls the runs of a result by their labels.
-    pub fn of(result: &GateResult, language: Language, target: Target) -> Self {
-        let writer = Self::new(language, target).advising(&Commands::of(result));
+    pub fn from_result(result: &GateResult, language: Language, target: TextTarget) -> Self {
+        let writer = Self::new(language, target).with_commands(&Commands::from_result(result));
         match &result.baseline {
             None if result.is_of_source() => writer.without_runs(),
             Some(baseline) => writer.with_sides(&baseline.label, &result.candidate.label),
-            None => writer.alone(&result.candidate.label),
+            None => writer.without_baseline(&result.candidate.label),
         }
     }
 
@@ -124,8 +124,8 @@ impl Writer {
 
     /// Makes the writer one for a run without a baseline: it prefers phrases for such a run, whose keys end in `_alone`.
     #[must_use]
-    pub fn alone(mut self, candidate: &str) -> Self {
-        let sides = Sides::alone(candidate, self.language, self.target);
+    pub fn without_baseline(mut self, candidate: &str) -> Self {
+        let sides = Sides::without_baseline(candidate, self.language, self.target);
         self.environment.add_global(IS_ALONE, true);
         self.is_alone = true;
         self.naming(sides)
@@ -140,8 +140,8 @@ impl Writer {
 
     /// Makes the writer recommend these commands.
     #[must_use]
-    pub fn advising(mut self, commands: &Commands) -> Self {
-        self.environment.add_global(COMMANDS, commands.shown(self.target));
+    pub fn with_commands(mut self, commands: &Commands) -> Self {
+        self.environment.add_global(COMMANDS, commands.template_value(self.target));
         self
     }
 
@@ -163,23 +163,23 @@ impl Writer {
     }
 
     /// The format written for.
-    pub fn target(&self) -> Target {
+    pub fn target(&self) -> TextTarget {
         self.target
     }
 
     /// Message and help of a finding.
     ///
     /// A code that this version does not know (a result of a later version) is shown by its code and place.
-    pub fn finding(&self, finding: &Finding) -> Result<Text> {
+    pub fn finding(&self, finding: &Finding) -> Result<FindingText> {
         let Some((message, help)) = messages::templates(finding, self.language, self.is_alone) else {
             let message = format!("{}: {}", self.name(&finding.code), self.name(&finding.place));
-            return Ok(Text { message, help: String::new() });
+            return Ok(FindingText { message, help: String::new() });
         };
         let mut context = self.facts(&finding.facts);
         let step = self.step_in_chinese(&finding.place);
         context.insert("where", step.map_or_else(|| finding.place.clone().into(), safe));
         let render = |template| self.render_text(&finding.code, template, &context);
-        Ok(Text { message: render(message)?, help: render(help)? })
+        Ok(FindingText { message: render(message)?, help: render(help)? })
     }
 
     /// Renders a template over the facts of a finding; errors call it `name`.
@@ -234,7 +234,7 @@ impl Writer {
             }
             _ => None,
         };
-        known.map(|word| sides::spaced(word, self.language))
+        known.map(|word| sides::spaced_word(word, self.language))
     }
 
     /// The name of a unit as it is, a step and rank in the words of the language.
@@ -245,7 +245,7 @@ impl Writer {
     /// The name of a run, by its side.
     fn side(&self, side: &str) -> Option<Value> {
         let both = || phrases::find("both_sides", self.language).filter(|_| side == "both");
-        self.sides.find(side).or_else(|| both().map(|word| sides::spaced(word, self.language)))
+        self.sides.find(side).or_else(|| both().map(|word| sides::spaced_word(word, self.language)))
     }
 
     /// The names of runs that a comma separates; `None` where one is no side.
@@ -279,10 +279,10 @@ impl Writer {
     }
 
     /// The phrase `key` over `context`; `None` where the context lacks something that the phrase names.
-    pub(super) fn phrase_of_known(&self, key: &str, context: &Value) -> Result<Option<String>> {
+    pub(super) fn phrase_if_known(&self, key: &str, context: &Value) -> Result<Option<String>> {
         let phrase = phrases::find_for(key, self.language, self.is_alone).unwrap_or_default();
         match self.environment.render_named_str(key, phrase, context) {
-            Ok(text) => Ok(Some(sides::settled(text))),
+            Ok(text) => Ok(Some(sides::resolve_spaces(text))),
             Err(error) if error.kind() == TemplateErrorKind::UndefinedError => Ok(None),
             Err(error) => Err(Error::new(ErrorKind::Internal, key, error)),
         }
@@ -294,14 +294,14 @@ impl Writer {
             return Ok(template.into_owned());
         }
         let rendered = self.environment.render_named_str(name, &template, Value::from(Serde(&context)));
-        rendered.map(sides::settled).map_err(|error| Error::new(ErrorKind::Internal, name, error))
+        rendered.map(sides::resolve_spaces).map_err(|error| Error::new(ErrorKind::Internal, name, error))
     }
 
     /// A document's template over its context; an error in a template that the user gave is a policy error.
     pub fn document(&self, template: &Template, context: Value) -> Result<String> {
         let rendered = self.environment.render_named_str(&template.name, &template.source, context);
-        rendered.map(sides::settled).map_err(|error| {
-            let kind = if template.given { ErrorKind::Policy } else { ErrorKind::Internal };
+        rendered.map(sides::resolve_spaces).map_err(|error| {
+            let kind = if template.is_custom { ErrorKind::Policy } else { ErrorKind::Internal };
             let place = error.line().map_or_else(String::new, |line| format!(":{line}"));
             let detail = error.detail().map_or_else(|| error.kind().to_string(), ToOwned::to_owned);
             Error::new(kind, format!("{}{place}", template.name), detail)
@@ -311,7 +311,7 @@ impl Writer {
 }
 
 /// Writes `message` and `help` of every finding with a writer of plain text.
-pub fn fill(findings: &mut [Finding], writer: &Writer) -> Result<()> {
+pub fn write_finding_texts(findings: &mut [Finding], writer: &Writer) -> Result<()> {
     for finding in findings {
         let text = writer.finding(finding)?;
         finding.message = text.message;
@@ -328,7 +328,7 @@ pub struct Template {
     /// Text.
     pub source: String,
     /// Whether the user provided it.
-    pub given: bool,
+    pub is_custom: bool,
 }
 
 /// Syntax in which blocks on lines of their own leave no empty lines.
@@ -380,7 +380,7 @@ fn word(text: &str) -> Value {
     safe(text.chars().filter(|letter| letter.is_ascii_alphabetic() || *letter == '-').collect())
 }
 
-fn shown(value: &Value, target: Target) -> Result<String, TemplateError> {
+fn shown(value: &Value, target: TextTarget) -> Result<String, TemplateError> {
     Ok(match value.kind() {
         ValueKind::Undefined => return Err(TemplateError::from(TemplateErrorKind::UndefinedError)),
         ValueKind::None => String::new(),
@@ -404,7 +404,7 @@ fn is_number_word(value: &Value) -> bool {
     matches!(value.as_str(), Some("nan" | "inf" | "-inf"))
 }
 
-fn join(items: &Value, separator: &str, target: Target) -> Result<Value, TemplateError> {
+fn join(items: &Value, separator: &str, target: TextTarget) -> Result<Value, TemplateError> {
     let shown: Result<Vec<String>, _> = items.try_iter()?.map(|item| shown(&item, target)).collect();
     Ok(safe(shown?.join(separator)))
 }
@@ -443,7 +443,8 @@ fn ratio(value: &Value, digits: usize) -> Value {
 /// A measured relative error with two digits, or with as many as tell it from its limit.
 fn relative(value: &Value, limit: Option<&Value>) -> Value {
     let limits: Vec<f64> = limit.and_then(|limit| f64::try_from(limit.clone()).ok()).into_iter().collect();
-    f64::try_from(value.clone()).map_or_else(|_| value.clone(), |value| safe(messages::relative(value, &limits)))
+    f64::try_from(value.clone())
+        .map_or_else(|_| value.clone(), |value| safe(messages::relative_error_text(value, &limits)))
 }
 
 #[cfg(test)]
@@ -454,7 +455,7 @@ mod tests {
 
     #[test]
     fn relative_errors_have_two_digits_and_are_told_apart_from_their_limit() {
-        let writer = Writer::new(Language::En, Target::Plain);
+        let writer = Writer::new(Language::En, TextTarget::Plain);
         let said = |template: &str, value: f64| {
             writer.statement("test", template, &BTreeMap::from([("value".into(), Fact::from(value))])).expect("a text")
         };
@@ -494,22 +495,22 @@ mod tests {
         let said = |writer: Writer, template: &str| writer.statement("test", template, &facts).expect("a text");
         let named = |language, target| Writer::new(language, target).with_sides("GPU", "NPU");
         let english = "{{ side }} against {{ baseline_name }}: {{ sides }}";
-        assert_eq!(said(named(Language::En, Target::Markdown), english), "NPU against GPU: GPU, NPU");
+        assert_eq!(said(named(Language::En, TextTarget::Markdown), english), "NPU against GPU: GPU, NPU");
         assert_eq!(
-            said(Writer::new(Language::En, Target::Plain), english),
+            said(Writer::new(Language::En, TextTarget::Plain), english),
             "candidate against baseline: baseline, candidate"
         );
         let chinese = "{{ side }}侧与{{ baseline_name }}侧：{{ sides }}";
-        assert_eq!(said(named(Language::Zh, Target::Plain), chinese), "NPU 侧与 GPU 侧：GPU、NPU");
-        assert_eq!(said(Writer::new(Language::Zh, Target::Plain), chinese), "待测侧与标杆侧：标杆、待测");
+        assert_eq!(said(named(Language::Zh, TextTarget::Plain), chinese), "NPU 侧与 GPU 侧：GPU、NPU");
+        assert_eq!(said(Writer::new(Language::Zh, TextTarget::Plain), chinese), "待测侧与标杆侧：标杆、待测");
         let both = BTreeMap::from([("side".into(), Fact::from("both"))]);
-        let both = named(Language::Zh, Target::Plain).statement("test", "（{{ side }}）", &both).expect("a text");
+        let both = named(Language::Zh, TextTarget::Plain).statement("test", "（{{ side }}）", &both).expect("a text");
         assert_eq!(both, "（两侧）");
     }
 
     #[test]
     fn nouns_and_verbs_agree_with_their_counts() {
-        for target in [Target::Plain, Target::Markdown, Target::Html] {
+        for target in [TextTarget::Plain, TextTarget::Markdown, TextTarget::Html] {
             let writer = Writer::new(Language::En, target);
             let phrase = |key: &str, context: Value| writer.phrase(key, &context).expect("a phrase");
             assert_eq!(phrase("compared_loss", context! { units => 1, steps => 1 }), "1 curve, 1 step");

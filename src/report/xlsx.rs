@@ -7,7 +7,7 @@
 use rust_xlsxwriter::{DocProperties, ExcelDateTime, Format, Workbook, Worksheet, XlsxError};
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::msprobe::table::{Cell, Table};
+use crate::msprobe::table::{Cell, MsprobeTable};
 
 /// Rows from which msprobe cuts a sheet (a sheet holds 1 048 576).
 const MAX_ROWS: usize = 1_048_500;
@@ -17,8 +17,8 @@ const MAX_TEXT: usize = 32_767;
 const MAX_NAME: usize = 31;
 
 /// Workbooks by file name: the config check's tables together in `result.xlsx`, every other table in its own.
-pub fn workbooks(tables: &[Table]) -> Result<Vec<(String, Vec<u8>)>> {
-    let (config, others): (Vec<&Table>, Vec<&Table>) = tables.iter().partition(|table| is_shared(table));
+pub fn workbooks(tables: &[MsprobeTable]) -> Result<Vec<(String, Vec<u8>)>> {
+    let (config, others): (Vec<&MsprobeTable>, Vec<&MsprobeTable>) = tables.iter().partition(|table| is_shared(table));
     let mut books = Vec::new();
     if !config.is_empty() {
         books.push(("result.xlsx".to_owned(), workbook(&config)?));
@@ -30,12 +30,12 @@ pub fn workbooks(tables: &[Table]) -> Result<Vec<(String, Vec<u8>)>> {
 }
 
 /// Whether a table has its workbook in common with others.
-pub fn is_shared(table: &Table) -> bool {
+pub fn is_shared(table: &MsprobeTable) -> bool {
     table.name.starts_with("config_check_")
 }
 
 /// One workbook with a sheet per table.
-fn workbook(tables: &[&Table]) -> Result<Vec<u8>> {
+fn workbook(tables: &[&MsprobeTable]) -> Result<Vec<u8>> {
     let write = || -> Result<Vec<u8>, XlsxError> {
         let mut measurements = Workbook::new();
         // Workbooks carry a date of creation; the earliest one a spreadsheet knows stands for none.
@@ -52,7 +52,7 @@ fn workbook(tables: &[&Table]) -> Result<Vec<u8>> {
 }
 
 /// The sheets of a table: itself, or `{name}_part_{i}` of equal length where it is too long for one.
-fn parts(table: &Table) -> Vec<(String, &[Vec<Cell<'static>>])> {
+fn parts(table: &MsprobeTable) -> Vec<(String, &[Vec<Cell<'static>>])> {
     let name = |suffix: &str| -> String {
         let room = MAX_NAME.saturating_sub(suffix.len());
         table.sheet.chars().take(room).chain(suffix.chars()).collect()
@@ -100,8 +100,8 @@ fn write_cell(sheet: &mut Worksheet, row: u32, column: u16, cell: &Cell<'static>
 mod tests {
     use super::*;
 
-    fn table(rows: Vec<Vec<Cell<'static>>>) -> Table {
-        Table { name: "config_check_env".into(), sheet: "env".into(), columns: vec!["a".into()], rows }
+    fn table(rows: Vec<Vec<Cell<'static>>>) -> MsprobeTable {
+        MsprobeTable { name: "config_check_env".into(), sheet: "env".into(), columns: vec!["a".into()], rows }
     }
 
     #[test]

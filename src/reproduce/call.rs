@@ -24,7 +24,7 @@ const MAX_DIGITS: usize = 100;
 
 /// The records of a call: of its forward and, where there is one, its backward pass.
 #[derive(Clone)]
-pub struct Records<'a> {
+pub struct CallRecords<'a> {
     /// The dump that holds both.
     pub folder: &'a DumpFolder,
     forward: Json,
@@ -43,9 +43,9 @@ pub struct Call {
     /// Results in order, with nested ones flattened; `None` for a result that is not a tensor.
     pub outputs: Vec<Option<Tensor>>,
     /// Gradients of the results, which the backward pass receives; `None` where no backward pass was recorded.
-    pub arriving: Option<Vec<Option<Tensor>>>,
+    pub incoming_gradients: Option<Vec<Option<Tensor>>>,
     /// Gradients of the inputs, which the backward pass returns.
-    pub leaving: Option<Vec<Option<Tensor>>>,
+    pub outgoing_gradients: Option<Vec<Option<Tensor>>>,
     /// Places of unrecorded arguments that are assumed to be the element type of the result.
     pub assumed: Vec<String>,
 }
@@ -91,12 +91,12 @@ pub struct Tensor {
     /// Name of the file in the data folder; empty where it was not saved.
     pub data_name: String,
     /// Its elements, once they were read.
-    pub stored: Option<Stored>,
+    pub stored: Option<StoredElements>,
 }
 
 /// Elements that were read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Stored {
+pub struct StoredElements {
     /// SHA-256 of the elements in row-major order, little-endian.
     pub sha256: String,
     /// File beside the script that holds them; empty where they were not copied.
@@ -105,12 +105,12 @@ pub struct Stored {
 
 /// Reason why a call cannot be repeated.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Cannot {
+pub struct CallObstacle {
     place: String,
     reason: String,
 }
 
-impl Cannot {
+impl CallObstacle {
     fn new(place: &str, reason: impl Into<String>) -> Self {
         Self { place: place.to_owned(), reason: reason.into() }
     }
@@ -130,11 +130,11 @@ impl Cannot {
 ///
 /// # Errors
 /// Errors of reading.
-pub fn records<'a>(dumps: &[&'a DumpFolder], runnable: &Runnable) -> Result<Option<Records<'a>>> {
+pub fn call_records<'a>(dumps: &[&'a DumpFolder], runnable: &Runnable) -> Result<Option<CallRecords<'a>>> {
     for folder in dumps {
         let mut found = folder.records_of(&[&runnable.forward, &runnable.backward])?.into_iter();
         if let (Some(Some(forward)), backward) = (found.next(), found.next().flatten()) {
-            return Ok(Some(Records { folder, forward, backward }));
+            return Ok(Some(CallRecords { folder, forward, backward }));
         }
     }
     Ok(None)
@@ -145,7 +145,7 @@ impl Call {
     ///
     /// # Errors
     /// The first argument that cannot be reproduced, with the reason.
-    pub fn read(records: &Records<'_>, runnable: &Runnable) -> Result<Self, Cannot> {
+    pub fn read(records: &CallRecords<'_>, runnable: &Runnable) -> Result<Self, CallObstacle> {
         let mut reader = Reader { values: 0, assumed: Vec::new(), result: None };
         let mut call = Self::default();
         let array = |record: &Json, key: &str| record.get(key).and_then(Json::as_array).map(<[Json]>::to_vec);
@@ -165,7 +165,7 @@ impl Call {
         }
         for (name, item) in records.forward.get("input_kwargs").and_then(Json::as_object).unwrap_or_default() {
             let place = format!("input.{name}");
-            is_word(name).then_some(()).ok_or_else(|| Cannot::new(&place, "is not the name of an argument"))?;
+            is_word(name).then_some(()).ok_or_else(|| CallObstacle::new(&place, "is not the name of an argument"))?;
             call.kwargs.push((name.clone(), reader.item(item, &place, 0)?));
         }
         for (name, item) in records.forward.get("parameters").and_then(Json::as_object).unwrap_or_default() {
@@ -175,18 +175,21 @@ impl Call {
             }
         }
         if let Some(backward) = &records.backward {
-            call.arriving = Some(reader.gradients(backward, "input")?);
-            call.leaving = Some(reader.gradients(backward, "output")?);
+            call.incoming_gradients = Some(reader.gradients(backward, "input")?);
+            call.outgoing_gradients = Some(reader.gradients(backward, "output")?);
         }
         call.assumed = reader.assumed;
         if runnable.is_random() && !is_switched_off(&call) {
-            return Err(Cannot::new("its result", "is drawn at random, so that no two runs agree; set p to 0 in both"));
+            return Err(CallObstacle::new(
+                "its result",
+                "is drawn at random, so that no two runs agree; set p to 0 in both",
+            ));
         }
         if runnable.function == "scaled_dot_product_attention" && attention_drops(&call) {
-            return Err(Cannot::new("its dropout_p", "is not 0, so that no two runs agree; set it to 0 in both"));
+            return Err(CallObstacle::new("its dropout_p", "is not 0, so that no two runs agree; set it to 0 in both"));
         }
-        if runnable.is_backward && call.leaving.is_none() {
-            return Err(Cannot::new("its backward pass", "is not in the dump"));
+        if runnable.is_backward && call.outgoing_gradients.is_none() {
+            return Err(CallObstacle::new("its backward pass", "is not in the dump"));
         }
         Ok(call)
     }
@@ -204,13 +207,13 @@ impl Call {
         let arguments = self.args.iter().chain(self.kwargs.iter().map(|(_, item)| item));
         arguments.for_each(|item| item.tensors(&mut found));
         found.extend(self.parameters.iter().map(|(_, tensor)| tensor));
-        found.extend(self.arriving.iter().flatten().flatten());
+        found.extend(self.incoming_gradients.iter().flatten().flatten());
         found
     }
 
     /// Output tensors: results, and outgoing gradients.
     pub fn results(&self) -> impl Iterator<Item = &Tensor> {
-        self.outputs.iter().flatten().chain(self.leaving.iter().flatten().flatten())
+        self.outputs.iter().flatten().chain(self.outgoing_gradients.iter().flatten().flatten())
     }
 
     /// Calls `act` with every tensor.
@@ -223,7 +226,7 @@ impl Call {
             item.each_tensor(&mut act)?;
         }
         let rest = self.parameters.iter_mut().map(|(_, tensor)| tensor).chain(self.outputs.iter_mut().flatten());
-        let gradients = self.arriving.iter_mut().chain(&mut self.leaving).flatten().flatten();
+        let gradients = self.incoming_gradients.iter_mut().chain(&mut self.outgoing_gradients).flatten().flatten();
         rest.chain(gradients).try_for_each(act)
     }
 }
@@ -264,10 +267,13 @@ struct Reader {
 }
 
 impl Reader {
-    fn item(&mut self, item: &Json, place: &str, depth: usize) -> Result<Item, Cannot> {
+    fn item(&mut self, item: &Json, place: &str, depth: usize) -> Result<Item, CallObstacle> {
         self.values += 1;
         if self.values > MAX_VALUES || depth > MAX_DEPTH {
-            return Err(Cannot::new(place, format!("is one of more than {MAX_VALUES} values, or nested too deep")));
+            return Err(CallObstacle::new(
+                place,
+                format!("is one of more than {MAX_VALUES} values, or nested too deep"),
+            ));
         }
         match item {
             Json::Null => Ok(Item::Value(Json::Null)),
@@ -276,7 +282,7 @@ impl Reader {
                 items.iter().enumerate().map(below).collect::<Result<_, _>>().map(Item::List)
             }
             Json::Object(entries) if entries.is_empty() => {
-                let dtype = self.result.ok_or_else(|| Cannot::new(place, "was not recorded"))?;
+                let dtype = self.result.ok_or_else(|| CallObstacle::new(place, "was not recorded"))?;
                 self.assumed.push(place.to_owned());
                 Ok(Item::Dtype(dtype))
             }
@@ -289,12 +295,12 @@ impl Reader {
                     entries.iter().map(below).collect::<Result<_, _>>().map(Item::Dict)
                 }
             },
-            _ => Err(Cannot::new(place, "is not an item of a dump")),
+            _ => Err(CallObstacle::new(place, "is not an item of a dump")),
         }
     }
 
     /// Reads an item with a `type` key.
-    fn typed(&mut self, item: &Json, kind: &str, place: &str) -> Result<Item, Cannot> {
+    fn typed(&mut self, item: &Json, kind: &str, place: &str) -> Result<Item, CallObstacle> {
         if item.get("dtype").is_some() && item.get("shape").is_some() {
             return tensor(item, place).map(Box::new).map(Item::Tensor);
         }
@@ -304,13 +310,13 @@ impl Reader {
             "torch.Size" => self.item_list(value, place),
             "slice" => {
                 let parts = value.as_array().filter(|parts| parts.len() == 3);
-                let parts = parts.ok_or_else(|| Cannot::new(place, "is a slice without start, stop and step"))?;
+                let parts = parts.ok_or_else(|| CallObstacle::new(place, "is a slice without start, stop and step"))?;
                 parts.iter().map(|part| plain(part, place)).collect::<Result<_, _>>().map(Item::Slice)
             }
             "ellipsis" => Ok(Item::Ellipsis),
             "torch.dtype" => {
                 let dtype = value.as_str().and_then(Dtype::parse);
-                dtype.map(Item::Dtype).ok_or_else(|| Cannot::new(place, "is an unknown element type"))
+                dtype.map(Item::Dtype).ok_or_else(|| CallObstacle::new(place, "is an unknown element type"))
             }
             "torch.device" => Ok(Item::Device),
             "torch.memory_format" => {
@@ -318,14 +324,14 @@ impl Reader {
                 let format = format.strip_prefix("torch.").unwrap_or(format);
                 is_word(format)
                     .then(|| Item::MemoryFormat(format.to_owned()))
-                    .ok_or_else(|| Cannot::new(place, "is unknown"))
+                    .ok_or_else(|| CallObstacle::new(place, "is unknown"))
             }
-            _ => Err(Cannot::new(place, "is of a type that the script cannot make")),
+            _ => Err(CallObstacle::new(place, "is of a type that the script cannot make")),
         }
     }
 
-    fn item_list(&mut self, value: &Json, place: &str) -> Result<Item, Cannot> {
-        let sizes = value.as_array().ok_or_else(|| Cannot::new(place, "is a size without numbers"))?;
+    fn item_list(&mut self, value: &Json, place: &str) -> Result<Item, CallObstacle> {
+        let sizes = value.as_array().ok_or_else(|| CallObstacle::new(place, "is a size without numbers"))?;
         self.values += sizes.len();
         let size = |size: &Json| plain(size, place).map(Item::Value);
         sizes.iter().take(MAX_VALUES).map(size).collect::<Result<_, _>>().map(Item::List)
@@ -338,10 +344,10 @@ impl Reader {
         place: &str,
         found: &mut Vec<Option<Tensor>>,
         depth: usize,
-    ) -> Result<(), Cannot> {
+    ) -> Result<(), CallObstacle> {
         self.values += 1;
         if self.values > MAX_VALUES || depth > MAX_DEPTH {
-            return Err(Cannot::new(place, "has too many parts"));
+            return Err(CallObstacle::new(place, "has too many parts"));
         }
         let next = |found: &Vec<Option<Tensor>>| format!("output.{}", found.len());
         match item {
@@ -359,11 +365,11 @@ impl Reader {
     }
 
     /// Gradients of a backward record, by position.
-    fn gradients(&mut self, record: &Json, key: &str) -> Result<Vec<Option<Tensor>>, Cannot> {
+    fn gradients(&mut self, record: &Json, key: &str) -> Result<Vec<Option<Tensor>>, CallObstacle> {
         let items = record.get(key).and_then(Json::as_array).unwrap_or_default();
         self.values += items.len();
         if self.values > MAX_VALUES {
-            return Err(Cannot::new(key, "has too many gradients"));
+            return Err(CallObstacle::new(key, "has too many gradients"));
         }
         let word = if key == "input" { "arriving" } else { "gradient" };
         let gradient = |(index, item): (usize, &Json)| tensor(item, &format!("{word}.{index}")).ok();
@@ -372,13 +378,13 @@ impl Reader {
 }
 
 /// The tensor that an item describes.
-fn tensor(item: &Json, place: &str) -> Result<Tensor, Cannot> {
+fn tensor(item: &Json, place: &str) -> Result<Tensor, CallObstacle> {
     let dtype = item.get("dtype").and_then(Json::as_str).and_then(Dtype::parse);
-    let dtype = dtype.ok_or_else(|| Cannot::new(place, "has an unknown element type"))?;
+    let dtype = dtype.ok_or_else(|| CallObstacle::new(place, "has an unknown element type"))?;
     let shape = item.get("shape").and_then(Json::as_array).and_then(|sizes| {
         sizes.iter().map(|size| size.as_i64().and_then(|size| u64::try_from(size).ok())).collect::<Option<Vec<u64>>>()
     });
-    let shape = shape.filter(|shape| shape.len() <= 64).ok_or_else(|| Cannot::new(place, "has no shape"))?;
+    let shape = shape.filter(|shape| shape.len() <= 64).ok_or_else(|| CallObstacle::new(place, "has no shape"))?;
     let statistic = |key: &str| match item.get(key) {
         Some(number @ (Json::Int(_) | Json::Float(_) | Json::Bool(_))) => number.clone(),
         _ => Json::Null,
@@ -393,26 +399,31 @@ fn tensor(item: &Json, place: &str) -> Result<Tensor, Cannot> {
         stored: None,
     };
     if tensor.elements() > MAX_MADE && tensor.data_name.is_empty() {
-        return Err(Cannot::new(place, format!("has more than {MAX_MADE} elements, which would have to be made")));
+        return Err(CallObstacle::new(
+            place,
+            format!("has more than {MAX_MADE} elements, which would have to be made"),
+        ));
     }
     Ok(tensor)
 }
 
 /// A number, a truth value, a text or nothing, of a bounded length.
-fn plain(value: &Json, place: &str) -> Result<Json, Cannot> {
+fn plain(value: &Json, place: &str) -> Result<Json, CallObstacle> {
     match value {
         Json::Text(text) => text_of(text, place).map(Json::Text),
-        Json::BigInt(digits) if digits.len() > MAX_DIGITS => Err(Cannot::new(place, "is a number of too many digits")),
-        Json::Array(_) | Json::Object(_) => Err(Cannot::new(place, "was not recorded as a plain value")),
+        Json::BigInt(digits) if digits.len() > MAX_DIGITS => {
+            Err(CallObstacle::new(place, "is a number of too many digits"))
+        }
+        Json::Array(_) | Json::Object(_) => Err(CallObstacle::new(place, "was not recorded as a plain value")),
         plain => Ok(plain.clone()),
     }
 }
 
-fn text_of(text: &str, place: &str) -> Result<String, Cannot> {
+fn text_of(text: &str, place: &str) -> Result<String, CallObstacle> {
     let is_short = text.len() <= MAX_TEXT;
     is_short
         .then(|| text.to_owned())
-        .ok_or_else(|| Cannot::new(place, format!("is a text of more than {MAX_TEXT} bytes")))
+        .ok_or_else(|| CallObstacle::new(place, format!("is a text of more than {MAX_TEXT} bytes")))
 }
 
 /// Whether a text is one word of letters, digits and underscores, as names of arguments are.

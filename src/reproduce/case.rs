@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 
 use super::call::{Call, Tensor};
-use super::target::Target;
+use super::target::TargetOperation;
 use crate::diagnose::runnable::Runnable;
 use crate::read::dump::DumpFolder;
 use crate::result::{GateResult, Run};
 use crate::verdict::Side;
 
 /// One of the two runs, as far as the operation needs it.
-pub struct RunOf<'a> {
+pub struct CaseRun<'a> {
     /// The side.
     pub side: Side,
     /// The run as the result names it.
@@ -24,9 +24,9 @@ pub struct RunOf<'a> {
 }
 
 /// The operation in one of the two runs.
-pub struct Recorded<'a> {
+pub struct RecordedCall<'a> {
     /// The run.
-    pub of: RunOf<'a>,
+    pub source: CaseRun<'a>,
     /// Name of the operation in this run.
     pub op: String,
     /// The dump that recorded it.
@@ -35,7 +35,7 @@ pub struct Recorded<'a> {
     pub call: Call,
 }
 
-impl Recorded<'_> {
+impl RecordedCall<'_> {
     /// Whether all of its inputs were saved and copied.
     pub fn is_complete(&self) -> bool {
         let is_there = |tensor: &&Tensor| {
@@ -46,34 +46,34 @@ impl Recorded<'_> {
 }
 
 /// An operation with all facts about it.
-pub struct Case<'a> {
+pub struct ReproducedCase<'a> {
     /// The result that names it.
     pub result: &'a GateResult,
     /// The operation.
-    pub target: Target<'a>,
+    pub target: TargetOperation<'a>,
     /// The function, as the candidate names it.
     pub runnable: Runnable,
     /// Its calls, at least one, the baseline's first.
-    pub sides: Vec<Recorded<'a>>,
+    pub sides: Vec<RecordedCall<'a>>,
     /// Whether recorded tensors were asked for.
     pub with_data: bool,
 }
 
-impl Case<'_> {
+impl ReproducedCase<'_> {
     /// The calls that go into the script. With recorded tensors these are all calls with complete inputs; otherwise the last call, which is the
     /// candidate's where there is one.
-    pub fn scripted(&self) -> Vec<&Recorded<'_>> {
-        let complete: Vec<&Recorded<'_>> = self.sides.iter().filter(|side| side.is_complete()).collect();
+    pub fn scripted_calls(&self) -> Vec<&RecordedCall<'_>> {
+        let complete: Vec<&RecordedCall<'_>> = self.sides.iter().filter(|side| side.is_complete()).collect();
         if self.with_data && !complete.is_empty() { complete } else { self.sides.last().into_iter().collect() }
     }
 
     /// Whether the script uses recorded inputs rather than generated ones.
     pub fn has_inputs(&self) -> bool {
-        self.with_data && self.sides.iter().any(Recorded::is_complete)
+        self.with_data && self.sides.iter().any(RecordedCall::is_complete)
     }
 
     /// The calls of both runs, the baseline's first.
-    pub fn both(&self) -> Option<(&Recorded<'_>, &Recorded<'_>)> {
+    pub fn both_calls(&self) -> Option<(&RecordedCall<'_>, &RecordedCall<'_>)> {
         match self.sides.as_slice() {
             [baseline, candidate] => Some((baseline, candidate)),
             _ => None,

@@ -8,8 +8,8 @@ use std::io::Write;
 
 use sha2::{Digest as _, Sha256};
 
-use super::call::{Stored, Tensor};
-use super::case::Recorded;
+use super::call::{StoredElements, Tensor};
+use super::case::RecordedCall;
 use crate::error::{Error, Result};
 use crate::output::Output;
 use crate::read::dump::DumpFolder;
@@ -23,14 +23,14 @@ const START: &str = "tensor-";
 const ENDING: &str = ".bin";
 
 /// Copies of tensors in the making.
-pub struct Files<'a> {
+pub struct TensorCopies<'a> {
     output: Option<&'a Output>,
     /// File by digest and element type: equal tensors of both runs are kept once.
     names: BTreeMap<String, String>,
     unread: Vec<String>,
 }
 
-impl<'a> Files<'a> {
+impl<'a> TensorCopies<'a> {
     /// Starts without copies. They go to `output`; without one, only digests are computed.
     pub fn new(output: Option<&'a Output>) -> Self {
         Self { output, names: BTreeMap::new(), unread: Vec::new() }
@@ -40,7 +40,7 @@ impl<'a> Files<'a> {
     ///
     /// # Errors
     /// Where a tensor that is to be copied cannot be read, or its copy not written.
-    pub fn store(&mut self, recorded: &mut Recorded<'_>) -> Result<()> {
+    pub fn store(&mut self, recorded: &mut RecordedCall<'_>) -> Result<()> {
         let folder = recorded.folder;
         recorded.call.each_tensor(|tensor| self.tensor(tensor, folder))
     }
@@ -59,24 +59,24 @@ impl<'a> Files<'a> {
         Ok(())
     }
 
-    fn read(&mut self, tensor: &Tensor, folder: &DumpFolder) -> Result<Stored> {
-        let data = folder.tensor_of(&tensor.data_name, folder.open_tensor(&tensor.data_name)?)?;
+    fn read(&mut self, tensor: &Tensor, folder: &DumpFolder) -> Result<StoredElements> {
+        let data = folder.tensor_in_file(&tensor.data_name, folder.open_tensor(&tensor.data_name)?)?;
         if (data.dtype, &data.shape) != (tensor.dtype, &tensor.shape) {
             let found =
                 format!("holds {} {:?}, recorded was {} {:?}", data.dtype, data.shape, tensor.dtype, tensor.shape);
             return Err(Error::corrupt(data.name(), found));
         }
         let sha256 = copy(&data, &mut std::io::sink())?;
-        let Some(output) = self.output else { return Ok(Stored { sha256, file: String::new() }) };
+        let Some(output) = self.output else { return Ok(StoredElements { sha256, file: String::new() }) };
         if let Some(file) = self.names.get(&sha256) {
-            return Ok(Stored { sha256, file: file.clone() });
+            return Ok(StoredElements { sha256, file: file.clone() });
         }
         let file = format!("{START}{}{ENDING}", self.names.len());
         let mut draft = output.draft(&file)?;
         copy(&data, &mut draft)?;
         output.keep(draft);
         self.names.insert(sha256.clone(), file.clone());
-        Ok(Stored { sha256, file })
+        Ok(StoredElements { sha256, file })
     }
 
     /// Reasons why tensors could not be read.

@@ -5,9 +5,9 @@
 //! nothing.
 
 use super::call::{Call, Item, Tensor};
-use super::case::{Case, Recorded};
-use super::difference::{Difference, differing};
-use crate::compare::operators::{Level, RatioKind, floor};
+use super::case::{RecordedCall, ReproducedCase};
+use super::difference::{CallDifference, call_differences};
+use crate::compare::operators::{OperatorLevel, RatioKind, error_floor};
 use crate::diagnose::runnable::Root;
 use crate::error::{Error, ErrorKind, Result};
 use crate::read::json::{Json, to_text};
@@ -31,13 +31,13 @@ const JUDGED: [&str; 3] = ["float16", "bfloat16", "float32"];
 ///
 /// # Errors
 /// `LimitExceeded` where the arguments are too long.
-pub fn text(case: &Case<'_>, notes: &[String]) -> Result<String> {
+pub fn text(case: &ReproducedCase<'_>, notes: &[String]) -> Result<String> {
     let value = json(case, notes);
     let (before, after) = PROGRAM.split_once(PLACE).unwrap_or((PROGRAM, ""));
     let constant = constant(&value);
     if constant.len() > MAX_BYTES {
         let message = format!("its arguments take more than {MAX_BYTES} bytes as text");
-        return Err(Error::new(ErrorKind::LimitExceeded, case.target.shown(), message));
+        return Err(Error::new(ErrorKind::LimitExceeded, case.target.shown_name(), message));
     }
     Ok(format!("{before}\nCASE = (\n{constant})\n{after}"))
 }
@@ -90,14 +90,14 @@ fn literal(text: &str) -> String {
 }
 
 /// Notes about the limits of what the script can show.
-pub fn notes(case: &Case<'_>, unread: &[String]) -> Vec<String> {
+pub fn notes(case: &ReproducedCase<'_>, unread: &[String]) -> Vec<String> {
     let mut notes = Vec::new();
     if case.with_data && !case.has_inputs() {
         notes.push("the dump holds statistics, no tensors: the inputs are made from them".to_owned());
     }
     for side in &case.sides {
-        let label = &side.of.run.label;
-        if !side.of.is_judged {
+        let label = &side.source.run.label;
+        if !side.source.is_judged {
             notes.push(format!("{label}: its files are not those of the result; the digest differs"));
         }
         if case.has_inputs() && !side.is_complete() {
@@ -108,7 +108,7 @@ pub fn notes(case: &Case<'_>, unread: &[String]) -> Vec<String> {
         }
     }
     for (side, name) in [(Side::Baseline, "baseline"), (Side::Candidate, "candidate")] {
-        if !case.sides.iter().any(|recorded| recorded.of.side == side) {
+        if !case.sides.iter().any(|recorded| recorded.source.side == side) {
             notes.push(format!("the {name} did not record this call, so that its answer is missing"));
         }
     }
@@ -132,16 +132,18 @@ fn number(value: u64) -> Json {
 }
 
 /// The operation as the program reads it.
-fn json(case: &Case<'_>, notes: &[String]) -> Json {
+fn json(case: &ReproducedCase<'_>, notes: &[String]) -> Json {
     let has_inputs = case.has_inputs();
-    let scripted = case.scripted();
-    let of_side = |recorded: &&Recorded<'_>| (recorded.of.side.as_str().to_owned(), side(&recorded.call, has_inputs));
-    let labels =
-        |recorded: &&Recorded<'_>| (recorded.of.side.as_str().to_owned(), text_of(recorded.of.run.label.as_str()));
+    let scripted = case.scripted_calls();
+    let of_side =
+        |recorded: &&RecordedCall<'_>| (recorded.source.side.as_str().to_owned(), side(&recorded.call, has_inputs));
+    let labels = |recorded: &&RecordedCall<'_>| {
+        (recorded.source.side.as_str().to_owned(), text_of(recorded.source.run.label.as_str()))
+    };
     let tool = this_tool();
     object([
         ("tool", text_of(format!("{} {}", tool.name, tool.version))),
-        ("op", text_of(case.target.shown())),
+        ("op", text_of(case.target.shown_name())),
         ("step", number(case.target.step)),
         ("rank", case.target.rank.map_or(Json::Null, number)),
         ("root", text_of(case.runnable.root.as_str())),
@@ -158,11 +160,11 @@ fn json(case: &Case<'_>, notes: &[String]) -> Json {
 }
 
 /// The limits of the operator standard for this operation, and the smallest errors that count, by element type.
-fn standard(case: &Case<'_>) -> Json {
-    let level = Level::of(&case.runnable.function);
+fn standard(case: &ReproducedCase<'_>) -> Json {
+    let level = OperatorLevel::from_api(&case.runnable.function);
     let limits = level.limits();
     let limit = |kind: RatioKind| (kind.as_str().trim_end_matches("_ratio").to_owned(), Json::Float(limits.get(kind)));
-    let of_type = |dtype: &str| Some((dtype.to_owned(), Json::Float(floor(dtype)?)));
+    let of_type = |dtype: &str| Some((dtype.to_owned(), Json::Float(error_floor(dtype)?)));
     object([
         ("level", text_of(level.as_str())),
         ("limits", Json::Object(RatioKind::ALL.map(limit).into())),
@@ -170,11 +172,11 @@ fn standard(case: &Case<'_>) -> Json {
     ])
 }
 
-fn differences(case: &Case<'_>) -> Json {
-    let Some((baseline, candidate)) = case.both() else { return Json::Array(Vec::new()) };
-    let found = differing(&baseline.call, &candidate.call);
+fn differences(case: &ReproducedCase<'_>) -> Json {
+    let Some((baseline, candidate)) = case.both_calls() else { return Json::Array(Vec::new()) };
+    let found = call_differences(&baseline.call, &candidate.call);
     let has_inputs = case.has_inputs();
-    let entry = |found: &Difference| {
+    let entry = |found: &CallDifference| {
         let of = |call: &Call| call.inputs().into_iter().find(|tensor| tensor.place == found.place).cloned();
         let tensors =
             of(&baseline.call).zip(of(&candidate.call)).map_or(Json::Null, |(baseline_tensor, candidate_tensor)| {
@@ -191,7 +193,7 @@ fn differences(case: &Case<'_>) -> Json {
 }
 
 /// Whether the call itself asks to be computed in place.
-fn is_asked_in_place(sides: &[&Recorded<'_>]) -> bool {
+fn is_asked_in_place(sides: &[&RecordedCall<'_>]) -> bool {
     let asks = |call: &Call| {
         call.kwargs.iter().any(|(name, item)| name == "inplace" && matches!(item, Item::Value(Json::Bool(true))))
     };
@@ -224,8 +226,8 @@ fn side(call: &Call, has_inputs: bool) -> Json {
             ]),
         ),
         ("outputs", list(&call.outputs)),
-        ("arriving", optional(&call.arriving)),
-        ("leaving", optional(&call.leaving)),
+        ("arriving", optional(&call.incoming_gradients)),
+        ("leaving", optional(&call.outgoing_gradients)),
     ])
 }
 

@@ -6,7 +6,7 @@ use crate::diagnose::runnable::{Obstacle, Runnable, runnable};
 use crate::documentation;
 use crate::error::{Error, ErrorKind, Result};
 use crate::nearest;
-use crate::report::lines::Lines;
+use crate::report::lines::OperationLines;
 use crate::result::GateResult;
 use crate::result::operation::OperationLine;
 use crate::result::unit::Culprit;
@@ -14,7 +14,7 @@ use crate::verdict::{CheckId, Side};
 
 /// The operation to run alone.
 #[derive(Clone, Debug)]
-pub struct Target<'a> {
+pub struct TargetOperation<'a> {
     /// The step.
     pub step: u64,
     /// The rank; `None` where there is only one process.
@@ -25,12 +25,12 @@ pub struct Target<'a> {
     candidate: Option<String>,
 }
 
-impl<'a> Target<'a> {
+impl<'a> TargetOperation<'a> {
     /// The operation `op` of a result, or its culprit.
     ///
     /// # Errors
     /// `NotFound` where the result has no culprit, or its lines no operation of that name.
-    pub fn of(result: &'a GateResult, lines: &Lines<'_>, op: Option<&str>) -> Result<Self> {
+    pub fn from_result(result: &'a GateResult, lines: &OperationLines<'_>, op: Option<&str>) -> Result<Self> {
         let culprit = result.culprit.as_ref().filter(|culprit| op.is_none_or(|op| op == culprit.op));
         let Some(op) = op.or(culprit.map(|culprit| culprit.op.as_str())) else {
             let error = Error::new(ErrorKind::NotFound, "result.json", "names no culprit");
@@ -45,7 +45,7 @@ impl<'a> Target<'a> {
         (target.step, target.rank) = place.unwrap_or_default();
         let mut near = Vec::new();
         let mut is_known = false;
-        lines.each(|line| {
+        lines.for_each_line(|line| {
             if line.op != op || place.is_some_and(|place| place != (line.step, line.rank)) {
                 near.extend(nearest::nearest(op, [&*line.op]).map(str::to_owned));
                 near.truncate(1);
@@ -91,7 +91,7 @@ impl<'a> Target<'a> {
     }
 
     /// Its name in the candidate, else in the baseline.
-    pub fn shown(&self) -> &str {
+    pub fn shown_name(&self) -> &str {
         self.candidate.as_deref().or(self.baseline.as_deref()).unwrap_or_default()
     }
 }

@@ -5,13 +5,13 @@ use minijinja::{Value, context};
 use serde::Serialize;
 
 use super::call::{Item, Tensor};
-use super::case::{Case, Recorded};
-use super::difference::{differing, shown};
-use crate::compare::operators::Level;
+use super::case::{RecordedCall, ReproducedCase};
+use super::difference::{call_differences, item_text};
+use crate::compare::operators::OperatorLevel;
 use crate::error::Result;
 use crate::read::json::to_text;
-use crate::report::escape::Target as Format;
-use crate::report::frame::{Frame, innermost_of_model, innermost_own};
+use crate::report::escape::TextTarget as Format;
+use crate::report::frame::{StackFrame, innermost_model_frame, innermost_user_frame};
 use crate::report::messages::Language;
 use crate::report::summary::tidy;
 use crate::report::view::View;
@@ -27,7 +27,7 @@ const DIGITS: usize = 16;
 ///
 /// # Errors
 /// `Internal` where the template has a mistake.
-pub fn all(case: &Case<'_>, notes: &[String]) -> Result<Vec<(String, String)>> {
+pub fn issue_texts(case: &ReproducedCase<'_>, notes: &[String]) -> Result<Vec<(String, String)>> {
     let of = |language: Language| {
         let ending = match language {
             Language::En => "",
@@ -38,10 +38,10 @@ pub fn all(case: &Case<'_>, notes: &[String]) -> Result<Vec<(String, String)>> {
     Language::ALL.iter().map(|language| of(*language)).collect()
 }
 
-fn text(case: &Case<'_>, notes: &[String], language: Language) -> Result<String> {
+fn text(case: &ReproducedCase<'_>, notes: &[String], language: Language) -> Result<String> {
     let source = include_str!("../../templates/reproduce/issue.md.j2").into();
-    let template = Template { name: "issue.md.j2".into(), source, given: false };
-    let writer = Writer::of(case.result, language, Format::Markdown);
+    let template = Template { name: "issue.md.j2".into(), source, is_custom: false };
+    let writer = Writer::from_result(case.result, language, Format::Markdown);
     writer.document(&template, document(case, notes, &writer)?).map(|text| tidy(&text))
 }
 
@@ -63,20 +63,20 @@ struct Environment<'a> {
     versions: Vec<(&'a String, &'a String)>,
 }
 
-fn document(case: &Case<'_>, notes: &[String], writer: &Writer) -> Result<Value> {
+fn document(case: &ReproducedCase<'_>, notes: &[String], writer: &Writer) -> Result<Value> {
     let result = case.result;
     let culprit = case.target.culprit;
     let headline = culprit.map(|_| View::new(result, writer).map(|view| view.opening.headline)).transpose()?;
     let frames = culprit.map(|culprit| culprit.stack.as_slice()).unwrap_or_default();
-    let frame: Option<Frame> = innermost_of_model(frames).or_else(|| innermost_own(frames));
+    let frame: Option<StackFrame> = innermost_model_frame(frames).or_else(|| innermost_user_frame(frames));
     let runs = result.baseline.iter().chain([&result.candidate]);
     let environments: Vec<Environment<'_>> =
         runs.map(|run| Environment { run, versions: versions(case, run) }).collect();
-    let differences = case.both().map(|(baseline, candidate)| differing(&baseline.call, &candidate.call));
+    let differences = case.both_calls().map(|(baseline, candidate)| call_differences(&baseline.call, &candidate.call));
     let values = |shown: &Option<Shown>| shown.as_ref().map(|shown| Value::from(Serde(shown)));
     Ok(context! {
         headline,
-        op => case.target.shown(),
+        op => case.target.shown_name(),
         function => format!("{}.{}", place_of(case), case.runnable.function),
         step => case.target.step,
         rank => case.target.rank,
@@ -92,13 +92,13 @@ fn document(case: &Case<'_>, notes: &[String], writer: &Writer) -> Result<Value>
             .collect::<Vec<_>>(),
         environments => Value::from(Serde(environments)),
         has_inputs => case.has_inputs(),
-        level => Level::of(&case.runnable.function).as_str(),
+        level => OperatorLevel::from_api(&case.runnable.function).as_str(),
         notes => notes.to_vec(),
         tool => Value::from(Serde(this_tool())),
     })
 }
 
-fn place_of(case: &Case<'_>) -> &'static str {
+fn place_of(case: &ReproducedCase<'_>) -> &'static str {
     match case.runnable.root.as_str() {
         "functional" => "torch.nn.functional",
         "tensor" => "torch.Tensor",
@@ -107,13 +107,13 @@ fn place_of(case: &Case<'_>) -> &'static str {
     }
 }
 
-fn versions<'a>(case: &'a Case<'_>, run: &Run) -> Vec<(&'a String, &'a String)> {
-    let side = case.sides.iter().find(|side| side.of.run == run);
-    side.map(|side| side.of.versions.iter().collect()).unwrap_or_default()
+fn versions<'a>(case: &'a ReproducedCase<'_>, run: &Run) -> Vec<(&'a String, &'a String)> {
+    let side = case.sides.iter().find(|side| side.source.run == run);
+    side.map(|side| side.source.versions.iter().collect()).unwrap_or_default()
 }
 
 /// Arguments, parameters, results and gradients of the last side's call, which is the candidate's where it recorded one.
-fn rows(case: &Case<'_>) -> Vec<Row> {
+fn rows(case: &ReproducedCase<'_>) -> Vec<Row> {
     let Some(last) = case.sides.last() else { return Vec::new() };
     let mut rows = Vec::new();
     for (index, item) in last.call.args.iter().enumerate() {
@@ -123,12 +123,12 @@ fn rows(case: &Case<'_>) -> Vec<Row> {
         argument(&format!("input.{name}"), item, case, &mut rows);
     }
     let given = last.call.parameters.iter().map(|(_, tensor)| tensor);
-    let gradients = last.call.arriving.iter().flatten().flatten();
+    let gradients = last.call.incoming_gradients.iter().flatten().flatten();
     rows.extend(given.chain(gradients).chain(last.call.results()).map(|tensor| row(tensor, case)));
     rows
 }
 
-fn argument(place: &str, item: &Item, case: &Case<'_>, rows: &mut Vec<Row>) {
+fn argument(place: &str, item: &Item, case: &ReproducedCase<'_>, rows: &mut Vec<Row>) {
     match item {
         Item::Tensor(tensor) => rows.push(row(tensor, case)),
         Item::List(items) | Item::Tuple(items) if items.iter().any(|item| matches!(item, Item::Tensor(_))) => {
@@ -138,7 +138,7 @@ fn argument(place: &str, item: &Item, case: &Case<'_>, rows: &mut Vec<Row>) {
         }
         item => rows.push(Row {
             place: place.to_owned(),
-            kind: shown(item),
+            kind: item_text(item),
             statistics: String::new(),
             requires_grad: false,
             baseline: String::new(),
@@ -147,13 +147,13 @@ fn argument(place: &str, item: &Item, case: &Case<'_>, rows: &mut Vec<Row>) {
     }
 }
 
-fn row(tensor: &Tensor, case: &Case<'_>) -> Row {
-    let digest = |side: &Recorded<'_>| {
+fn row(tensor: &Tensor, case: &ReproducedCase<'_>) -> Row {
+    let digest = |side: &RecordedCall<'_>| {
         let found = side.call.tensors().into_iter().find(|other| other.place == tensor.place)?;
         let stored = found.stored.as_ref()?;
         Some(stored.sha256.chars().take(DIGITS).collect::<String>())
     };
-    let of = |wanted: crate::verdict::Side| case.sides.iter().find(|side| side.of.side == wanted).and_then(digest);
+    let of = |wanted: crate::verdict::Side| case.sides.iter().find(|side| side.source.side == wanted).and_then(digest);
     let numbers: Vec<String> = tensor.statistics.iter().map(to_text).collect();
     Row {
         place: tensor.place.clone(),

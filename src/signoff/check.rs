@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::input::{Loaded, Results, Unread};
+use super::input::{LoadedResult, SignoffResults, UnreadResult};
 use super::refusal::Refusal;
 use super::{Approval, Demands, SCHEMA_VERSION, Signoff, Suite};
 use crate::error::{Error, ErrorKind, Result};
@@ -20,7 +20,7 @@ const LEAST_DIGITS: usize = 7;
 
 /// Request for a sign-off: requirements, commit, approvals and date.
 #[derive(Clone, Copy, Debug)]
-pub struct Request<'a> {
+pub struct SignoffRequest<'a> {
     /// Requirements of the release.
     pub policy: &'a SignoffPolicy,
     /// The expected commit; `None` where all results only have to be of the same one.
@@ -33,7 +33,7 @@ pub struct Request<'a> {
     pub language: Language,
 }
 
-impl Request<'_> {
+impl SignoffRequest<'_> {
     /// Refuses a request that asks for nothing, or for something impossible.
     ///
     /// # Errors
@@ -62,7 +62,7 @@ impl Request<'_> {
 }
 
 /// Signs off, or lists the reasons against it.
-pub fn assess(results: &Results, request: &Request<'_>) -> Result<Signoff, Vec<Refusal>> {
+pub fn assess(results: &SignoffResults, request: &SignoffRequest<'_>) -> Result<Signoff, Vec<Refusal>> {
     let loaded = &results.loaded;
     let mut refusals: Vec<Refusal> = results.unread.iter().map(unreadable).collect();
     refusals.extend(missing(results, request));
@@ -75,11 +75,11 @@ pub fn assess(results: &Results, request: &Request<'_>) -> Result<Signoff, Vec<R
     if refusals.is_empty() { Ok(signoff(loaded, request)) } else { Err(refusals) }
 }
 
-fn unreadable(unread: &Unread) -> Refusal {
+fn unreadable(unread: &UnreadResult) -> Refusal {
     Refusal::new("unreadable").with("suite", unread.suite.as_str()).with("error", unread.error.to_string())
 }
 
-fn missing(results: &Results, request: &Request<'_>) -> Vec<Refusal> {
+fn missing(results: &SignoffResults, request: &SignoffRequest<'_>) -> Vec<Refusal> {
     let loaded = results.loaded.iter().map(|one| one.suite.as_str());
     let there: BTreeSet<&str> = loaded.chain(results.unread.iter().map(|one| one.suite.as_str())).collect();
     let names = request.policy.suites.iter().map(|demand| demand.name.as_str());
@@ -87,7 +87,7 @@ fn missing(results: &Results, request: &Request<'_>) -> Vec<Refusal> {
 }
 
 /// Suites given twice, and one result given for two suites.
-fn twice(loaded: &[Loaded]) -> Vec<Refusal> {
+fn twice(loaded: &[LoadedResult]) -> Vec<Refusal> {
     let mut suites: BTreeMap<&str, &str> = BTreeMap::new();
     let mut contents: BTreeMap<&str, &str> = BTreeMap::new();
     let mut refusals = Vec::new();
@@ -105,7 +105,7 @@ fn twice(loaded: &[Loaded]) -> Vec<Refusal> {
     refusals
 }
 
-fn of_suite(loaded: &Loaded, request: &Request<'_>) -> Vec<Refusal> {
+fn of_suite(loaded: &LoadedResult, request: &SignoffRequest<'_>) -> Vec<Refusal> {
     let result = &loaded.result;
     let mut refusals: Vec<Refusal> =
         demand_of(&loaded.suite, request.policy).map_or_else(Vec::new, |d| demanded(result, d));
@@ -163,7 +163,7 @@ fn verdict(result: &GateResult, language: Language) -> Option<Refusal> {
     (implied != Verdict::Pass).then(|| Refusal::new("inconsistent").with("implied", implied.as_str()))
 }
 
-fn age(result: &GateResult, request: &Request<'_>) -> Option<Refusal> {
+fn age(result: &GateResult, request: &SignoffRequest<'_>) -> Option<Refusal> {
     let limit = request.policy.max_age_days;
     let Ok(judged) = Date::try_from(result.today.clone()) else {
         return Some(Refusal::new("undated").with("date", result.today.as_str()));
@@ -198,8 +198,8 @@ fn waivers(result: &GateResult, today: Date) -> Vec<Refusal> {
 }
 
 /// Refusals for results without a commit, of another commit than the expected one, or of different commits.
-fn commits(loaded: &[Loaded], request: &Request<'_>) -> Vec<Refusal> {
-    let of = |one: &Loaded| one.result.source.as_ref().map(|source| source.commit.to_ascii_lowercase());
+fn commits(loaded: &[LoadedResult], request: &SignoffRequest<'_>) -> Vec<Refusal> {
+    let of = |one: &LoadedResult| one.result.source.as_ref().map(|source| source.commit.to_ascii_lowercase());
     let mut refusals: Vec<Refusal> = loaded
         .iter()
         .filter(|one| of(one).is_none_or(|commit| commit.is_empty()))
@@ -228,13 +228,13 @@ fn commits(loaded: &[Loaded], request: &Request<'_>) -> Vec<Refusal> {
     refusals
 }
 
-fn approvals(request: &Request<'_>) -> Vec<Refusal> {
+fn approvals(request: &SignoffRequest<'_>) -> Vec<Refusal> {
     let given = |name: &&String| !request.approved_by.iter().any(|by| by == *name);
     let open = request.policy.approvers.iter().filter(given);
     open.map(|name| Refusal::new("approval-missing").with("name", name.as_str())).collect()
 }
 
-fn signoff(loaded: &[Loaded], request: &Request<'_>) -> Signoff {
+fn signoff(loaded: &[LoadedResult], request: &SignoffRequest<'_>) -> Signoff {
     let source = loaded.iter().find_map(|one| one.result.source.clone());
     let approved = |by: &String| Approval { by: by.clone(), on: request.today.to_string() };
     Signoff {
@@ -248,7 +248,7 @@ fn signoff(loaded: &[Loaded], request: &Request<'_>) -> Signoff {
     }
 }
 
-fn suite(loaded: &Loaded, demand: Option<&SuitePolicy>) -> Suite {
+fn suite(loaded: &LoadedResult, demand: Option<&SuitePolicy>) -> Suite {
     let result = &loaded.result;
     let judged = result.checks.iter().map(|check| (check.id, check.verdict));
     Suite {

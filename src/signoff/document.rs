@@ -4,32 +4,37 @@ use minijinja::value::Serde;
 use minijinja::{Value, context};
 
 use super::Signoff;
-use super::input::Loaded;
+use super::input::LoadedResult;
 use crate::error::Result;
-use crate::report::escape::Target;
+use crate::report::escape::TextTarget;
 use crate::report::messages::Language;
-use crate::report::pictures::{data_address, of_run};
+use crate::report::pictures::{data_address, draw_run_pictures};
 use crate::report::templates::Templates;
 use crate::report::view::View;
 use crate::report::writer::Writer;
 
 /// The document in Markdown, without pictures.
-pub fn markdown(signoff: &Signoff, loaded: &[Loaded], language: Language, templates: &Templates) -> Result<String> {
-    let writer = Writer::new(language, Target::Markdown);
-    let text = writer.document(&templates.signoff, whole(signoff, loaded, &writer)?)?;
+pub fn markdown(
+    signoff: &Signoff,
+    loaded: &[LoadedResult],
+    language: Language,
+    templates: &Templates,
+) -> Result<String> {
+    let writer = Writer::new(language, TextTarget::Markdown);
+    let text = writer.document(&templates.signoff, template_context(signoff, loaded, &writer)?)?;
     Ok(crate::report::summary::tidy(&text))
 }
 
 /// The document as one self-contained page, with its pictures.
-pub fn page(signoff: &Signoff, loaded: &[Loaded], language: Language, templates: &Templates) -> Result<String> {
-    let writer = Writer::new(language, Target::Html);
-    writer.document(&templates.signoff_page, whole(signoff, loaded, &writer)?)
+pub fn page(signoff: &Signoff, loaded: &[LoadedResult], language: Language, templates: &Templates) -> Result<String> {
+    let writer = Writer::new(language, TextTarget::Html);
+    writer.document(&templates.signoff_page, template_context(signoff, loaded, &writer)?)
 }
 
-fn whole(signoff: &Signoff, loaded: &[Loaded], writer: &Writer) -> Result<Value> {
+fn template_context(signoff: &Signoff, loaded: &[LoadedResult], writer: &Writer) -> Result<Value> {
     let mut suites = Vec::new();
     for (suite, loaded) in signoff.suites.iter().zip(loaded) {
-        let names = Writer::of(&loaded.result, writer.language(), writer.target());
+        let names = Writer::from_result(&loaded.result, writer.language(), writer.target());
         let view = View::new(&loaded.result, &names)?;
         suites.push(context! {
             suite => Value::from(Serde(suite)),
@@ -45,10 +50,10 @@ fn whole(signoff: &Signoff, loaded: &[Loaded], writer: &Writer) -> Result<Value>
 }
 
 /// Pictures of a result as `data:` addresses; a page alone shows them.
-fn pictures(loaded: &Loaded, writer: &Writer) -> Result<Vec<Value>> {
-    if writer.target() != Target::Html {
+fn pictures(loaded: &LoadedResult, writer: &Writer) -> Result<Vec<Value>> {
+    if writer.target() != TextTarget::Html {
         return Ok(Vec::new());
     }
-    let drawn = of_run(&loaded.result, writer.language())?;
+    let drawn = draw_run_pictures(&loaded.result, writer.language())?;
     Ok(drawn.iter().map(|picture| context! { name => picture.name(), url => data_address(&picture.png) }).collect())
 }

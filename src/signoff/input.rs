@@ -19,7 +19,7 @@ const OUTPUT: &str = "precision-gate-out";
 
 /// A result as the command line names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Given {
+pub struct ResultArgument {
     /// The suite.
     pub suite: Key,
     /// Its `result.json`.
@@ -28,7 +28,7 @@ pub struct Given {
 
 /// A result that was read, with digests of its files.
 #[derive(Clone, Debug)]
-pub struct Loaded {
+pub struct LoadedResult {
     /// The suite.
     pub suite: String,
     /// The file, for messages.
@@ -41,7 +41,7 @@ pub struct Loaded {
 
 /// A result that could not be read.
 #[derive(Clone, Debug)]
-pub struct Unread {
+pub struct UnreadResult {
     /// The suite.
     pub suite: String,
     /// Reason.
@@ -50,14 +50,14 @@ pub struct Unread {
 
 /// All results that were given.
 #[derive(Clone, Debug, Default)]
-pub struct Results {
+pub struct SignoffResults {
     /// Results, required suites first in the policy's order, then others by name.
-    pub loaded: Vec<Loaded>,
+    pub loaded: Vec<LoadedResult>,
     /// Results that could not be read.
-    pub unread: Vec<Unread>,
+    pub unread: Vec<UnreadResult>,
 }
 
-impl Results {
+impl SignoffResults {
     /// Reads the results that `arguments` name.
     ///
     /// # Errors
@@ -65,11 +65,11 @@ impl Results {
     pub fn load(arguments: &[String], policy: &SignoffPolicy) -> Result<Self> {
         let mut results = Self::default();
         for argument in arguments {
-            let given = Given::parse(argument)?;
+            let given = ResultArgument::parse(argument)?;
             match given.load() {
                 Ok(one) => results.loaded.push(one),
                 Err(error) if error.kind() == ErrorKind::NotFound => return Err(error),
-                Err(error) => results.unread.push(Unread { suite: given.suite.to_string(), error }),
+                Err(error) => results.unread.push(UnreadResult { suite: given.suite.to_string(), error }),
             }
         }
         let place = |suite: &str| policy.suites.iter().position(|demand| demand.name.as_str() == suite);
@@ -78,7 +78,7 @@ impl Results {
     }
 }
 
-impl Given {
+impl ResultArgument {
     /// Reads `NAME=PATH`, or a path whose folder names the suite. For a folder `precision-gate-out`, its parent names the suite. A
     /// folder stands for the `result.json` in it.
     ///
@@ -106,16 +106,16 @@ impl Given {
     ///
     /// # Errors
     /// `NotFound`, and what a damaged result gives.
-    pub fn load(&self) -> Result<Loaded> {
+    pub fn load(&self) -> Result<LoadedResult> {
         let path = self.path.display().to_string();
         let text = load::text(&self.path)?;
         let result = load::parse(&path, &text)?;
-        let mut files = vec![FileRecord::of(format!("{}/{RESULT}", self.suite), text.as_bytes())];
+        let mut files = vec![FileRecord::from_content(format!("{}/{RESULT}", self.suite), text.as_bytes())];
         if let Some(lines) = lines_beside(&self.path) {
             let name = lines.file_name().unwrap_or_default().display();
-            files.push(FileRecord::of_file(format!("{}/{name}", self.suite), &lines)?);
+            files.push(FileRecord::from_file(format!("{}/{name}", self.suite), &lines)?);
         }
-        Ok(Loaded { suite: self.suite.to_string(), path, result, files })
+        Ok(LoadedResult { suite: self.suite.to_string(), path, result, files })
     }
 }
 
@@ -130,7 +130,7 @@ fn folder_name(path: &Path) -> Option<String> {
     }
 }
 
-impl Loaded {
+impl LoadedResult {
     /// The digest of the operations that lie beside the result, if any do (`sha256:…`).
     pub fn operations_digest(&self) -> Option<String> {
         let file = self.files.iter().find(|file| LINES.iter().any(|lines| file.name.ends_with(lines)))?;
@@ -140,12 +140,12 @@ impl Loaded {
 
 impl FileRecord {
     /// The record of a content.
-    pub fn of(name: String, content: &[u8]) -> Self {
+    pub fn from_content(name: String, content: &[u8]) -> Self {
         Self { name, bytes: content.len() as u64, sha256: Digest::of(content).hex() }
     }
 
     /// The record of a file, read piece by piece.
-    fn of_file(name: String, path: &Path) -> Result<Self> {
+    fn from_file(name: String, path: &Path) -> Result<Self> {
         let read = || {
             let mut file = File::open(path)?;
             Ok((file.metadata()?.len(), Digest::of_reader(&mut file)?.hex()))
@@ -166,7 +166,7 @@ mod tests {
         for name in ["llama/precision-gate-out", "qwen", "a=b"] {
             std::fs::create_dir_all(at(name)).expect("a folder");
         }
-        let of = |argument: String| Given::parse(&argument).map(|given| given.suite.to_string());
+        let of = |argument: String| ResultArgument::parse(&argument).map(|given| given.suite.to_string());
         for (argument, suite) in [
             (at("qwen").display().to_string(), "qwen"),
             (at("qwen/result.json").display().to_string(), "qwen"),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::report::escape::Target;
+use crate::report::escape::TextTarget;
 use crate::report::messages::Language;
 use crate::report::phrases;
 use crate::report::writer::Writer;
@@ -33,7 +33,7 @@ impl Refusal {
 
     /// The reason and its remedy, in one line of plain text.
     pub fn line(&self, language: Language) -> Result<String> {
-        let writer = Writer::new(language, Target::Plain);
+        let writer = Writer::new(language, TextTarget::Plain);
         let key = format!("signoff_{}", self.code.replace('-', "_"));
         let text = |key: &str| {
             let phrase =

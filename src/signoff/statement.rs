@@ -15,7 +15,7 @@ pub const TYPE: &str = "https://in-toto.io/Statement/v1";
 pub const PREDICATE_TYPE: &str = "https://github.com/precision-gate/precision-gate/attestation/signoff/v1";
 
 /// The statement that `signoff` is about `subjects`.
-pub fn of(signoff: &Signoff, subjects: &[FileRecord]) -> Result<Value> {
+pub fn signoff_statement(signoff: &Signoff, subjects: &[FileRecord]) -> Result<Value> {
     let subject: Vec<Value> =
         subjects.iter().map(|file| json!({ "name": file.name, "digest": { "sha256": file.sha256 } })).collect();
     let predicate =

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::path::PathBuf;
 
-use super::input::Loaded;
+use super::input::LoadedResult;
 use super::{FileRecord, Signoff, document, statement};
 use crate::error::{Error, ErrorKind, Result};
 use crate::output::Output;
@@ -12,7 +12,7 @@ use crate::report::templates::Templates;
 
 /// Options for the documents.
 #[derive(Clone, Copy, Debug)]
-pub struct Options<'a> {
+pub struct SignoffOptions<'a> {
     /// Languages of the documents.
     pub languages: &'a [Language],
     /// Templates of documents.
@@ -21,7 +21,12 @@ pub struct Options<'a> {
 
 /// Writes the documents, the checksums of all files read and written, and the statement about them. Returns the paths of the written
 /// files.
-pub fn all(signoff: &Signoff, loaded: &[Loaded], output: Output, options: &Options<'_>) -> Result<Vec<PathBuf>> {
+pub fn write_documents(
+    signoff: &Signoff,
+    loaded: &[LoadedResult],
+    output: Output,
+    options: &SignoffOptions<'_>,
+) -> Result<Vec<PathBuf>> {
     let mut contents = vec![("signoff.json".to_owned(), pretty(signoff)?)];
     for language in options.languages {
         let ending = match language {
@@ -33,11 +38,11 @@ pub fn all(signoff: &Signoff, loaded: &[Loaded], output: Output, options: &Optio
         let page = document::page(signoff, loaded, *language, options.templates)?;
         contents.push((format!("signoff{ending}.html"), page));
     }
-    let written = contents.iter().map(|(name, text)| FileRecord::of(name.clone(), text.as_bytes()));
+    let written = contents.iter().map(|(name, text)| FileRecord::from_content(name.clone(), text.as_bytes()));
     let subjects: Vec<FileRecord> =
         signoff.suites.iter().flat_map(|suite| suite.files.iter().cloned()).chain(written).collect();
     contents.push(("signoff.sha256".to_owned(), checksums(&subjects)));
-    contents.push(("signoff.intoto.json".to_owned(), pretty(&statement::of(signoff, &subjects)?)?));
+    contents.push(("signoff.intoto.json".to_owned(), pretty(&statement::signoff_statement(signoff, &subjects)?)?));
     for (name, text) in &contents {
         output.write(name, text.as_bytes())?;
     }

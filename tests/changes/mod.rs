@@ -14,7 +14,7 @@ use precision_gate::error::Result;
 use precision_gate::gate::{Quiet, Request, run};
 use precision_gate::judge::register;
 use precision_gate::policy::Policy;
-use precision_gate::policy::location::Held;
+use precision_gate::policy::location::TrustedLocation;
 use precision_gate::result::GateResult;
 use precision_gate::result::unit::{Evidence, Unit};
 use precision_gate::verdict::CheckId;
@@ -35,9 +35,9 @@ impl Random {
 
 /// Judges two folders or files with every check.
 pub(crate) fn judge(baseline: &Path, candidate: &Path, policy: &str) -> Result<GateResult> {
-    let codes: Vec<&str> = register::all().map(|rule| rule.code).collect();
+    let codes: Vec<&str> = register::all_rules().map(|rule| rule.code).collect();
     let request = Request {
-        baseline: Held::own(baseline.display().to_string()),
+        baseline: TrustedLocation::own(baseline.display().to_string()),
         several: Default::default(),
         candidate: candidate.display().to_string(),
         checks: CheckId::CHECKS.to_vec(),

@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use precision_gate::report::Outcome;
+use precision_gate::report::RunOutcome;
 use precision_gate::verdict::Verdict;
 use serde_json::{Value, json};
 
@@ -144,7 +144,7 @@ fn verdict(case: &str, policy: &str) -> Verdict {
     outcome(case, policy).result.verdict
 }
 
-fn outcome(case: &str, policy: &str) -> Outcome {
+fn outcome(case: &str, policy: &str) -> RunOutcome {
     run(case, policy).expect("read")
 }
 

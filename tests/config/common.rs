@@ -6,8 +6,8 @@ use precision_gate::gate::{self, Quiet, Request};
 use precision_gate::judge::register;
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::policy::Policy;
-use precision_gate::policy::location::Held;
-use precision_gate::report::Outcome;
+use precision_gate::policy::location::TrustedLocation;
+use precision_gate::report::RunOutcome;
 use precision_gate::verdict::CheckId;
 use serde_json::Value;
 
@@ -32,16 +32,16 @@ pub(crate) fn expected(case: &str) -> Value {
 }
 
 /// Runs the config check over one case.
-pub(crate) fn run(case: &str, policy: &str) -> precision_gate::error::Result<Outcome> {
+pub(crate) fn run(case: &str, policy: &str) -> precision_gate::error::Result<RunOutcome> {
     let path = |side: &str| folder().join(case).join(side).display().to_string();
     run_paths(&path("gpu.zip"), &path("npu.zip"), policy)
 }
 
 /// Runs the config check over two locations.
-pub(crate) fn run_paths(baseline: &str, candidate: &str, policy: &str) -> precision_gate::error::Result<Outcome> {
-    let codes: Vec<&str> = register::all().map(|rule| rule.code).collect();
+pub(crate) fn run_paths(baseline: &str, candidate: &str, policy: &str) -> precision_gate::error::Result<RunOutcome> {
+    let codes: Vec<&str> = register::all_rules().map(|rule| rule.code).collect();
     let request = Request {
-        baseline: Held::own(baseline.to_owned()),
+        baseline: TrustedLocation::own(baseline.to_owned()),
         several: Default::default(),
         candidate: candidate.to_owned(),
         checks: vec![CheckId::Config],
@@ -52,7 +52,7 @@ pub(crate) fn run_paths(baseline: &str, candidate: &str, policy: &str) -> precis
 }
 
 /// Codes of all findings, sorted, without repetition.
-pub(crate) fn codes(outcome: &Outcome) -> Vec<String> {
+pub(crate) fn codes(outcome: &RunOutcome) -> Vec<String> {
     let mut codes: Vec<String> = outcome.result.findings.iter().map(|finding| finding.code.clone()).collect();
     codes.sort();
     codes.dedup();

@@ -1,6 +1,6 @@
 //! Summary, levels, rows and exceptions are those of the real tool, in every case.
 
-use precision_gate::msprobe::table::{Cell, Table};
+use precision_gate::msprobe::table::{Cell, MsprobeTable};
 use serde_json::Value;
 
 use crate::config::common::{cases, expected, run};
@@ -44,7 +44,7 @@ fn every_case_has_the_rows_and_levels_of_the_real_tool() {
     assert_eq!(rows, 1711);
 }
 
-fn check_sheet(case: &str, table: &Table, sheet: &Value) -> usize {
+fn check_sheet(case: &str, table: &MsprobeTable, sheet: &Value) -> usize {
     let columns: Vec<&str> =
         sheet["columns"].as_array().unwrap().iter().map(|column| column.as_str().unwrap()).collect();
     assert_eq!(table.columns, columns, "{case} {}", table.sheet);

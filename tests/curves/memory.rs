@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
-use precision_gate::fetch::{Disk, Memory, Room};
+use precision_gate::fetch::{Disk, MemorySource, Room};
 use precision_gate::gate::loss;
 use precision_gate::policy::Policy;
 use precision_gate::read::curve::{self, CurveFile};
@@ -26,7 +26,7 @@ fn table(drift: f64, interval: impl Fn(u64) -> u64, resumed: bool) -> String {
 }
 
 fn read(text: &str, room: &Arc<Room>) -> Vec<CurveFile> {
-    let source = Arc::new(Memory::new("metrics.csv", text.as_bytes().to_vec()));
+    let source = Arc::new(MemorySource::new("metrics.csv", text.as_bytes().to_vec()));
     let head = &text.as_bytes()[..1000];
     let format = curve::recognise(head, source.as_ref()).expect("a table");
     curve::read(source, format, room).expect("sound")
@@ -52,7 +52,7 @@ fn curves_that_do_not_fit_in_memory_give_the_same_result() {
         let room = Room::new(disk.clone(), SMALL);
         let (stored, kept) = (judged(&room), judged(&Room::unlimited()));
         assert!(stored == kept, "resumed: {resumed}");
-        assert!(disk.take("file", (1 << 30) - 8 * ROWS).is_err(), "points were on disk");
+        assert!(disk.reserve("file", (1 << 30) - 8 * ROWS).is_err(), "points were on disk");
         assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 0, "no name is left");
     }
 }

@@ -220,7 +220,9 @@ fn the_significance_of_the_data_order_holds_what_it_promises() {
         let mut side =
             |data: &[f64]| -> Vec<f64> { draw(own).iter().zip(data).map(|(own, data)| own + data).collect() };
         let (b, same, other) = (side(&shared), side(&shared), side(&elsewhere));
-        let low = |run: &[f64]| rank::is_below(rank::change_correlation(&b, run).expect("moves"), 0.9, rank::count(20));
+        let low = |run: &[f64]| {
+            rank::is_below(rank::change_correlation(&b, run).expect("moves"), 0.9, rank::change_count(20))
+        };
         accused += usize::from(low(&same));
         found += usize::from(low(&other));
     }

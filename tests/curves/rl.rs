@@ -7,7 +7,7 @@ use precision_gate::fetch::Fetcher;
 use precision_gate::gate::recheck::{Against, recheck};
 use precision_gate::gate::{loss, recognisers};
 use precision_gate::policy::Policy;
-use precision_gate::policy::location::Held;
+use precision_gate::policy::location::TrustedLocation;
 use precision_gate::result::GateResult;
 use precision_gate::result::seal::seal;
 use precision_gate::verdict::Verdict;
@@ -224,13 +224,23 @@ fn repeats_of_a_case_replace_its_limits() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/rl");
     let runs = runs.map(|run| root.join(run).display().to_string());
     let fetcher = Fetcher::default();
-    let repeats = precision_gate::gate::repeats::Repeats { fetcher: &fetcher, recognisers: recognisers() };
-    let band = loss::record(&[Held::own(&runs[1]), Held::own(&runs[2])], &Policy::default().loss, repeats, false)
-        .expect("repeats");
+    let repeats = precision_gate::gate::repeats::RepeatOpener { fetcher: &fetcher, recognisers: recognisers() };
+    let band = loss::record_curve_band(
+        &[TrustedLocation::own(&runs[1]), TrustedLocation::own(&runs[2])],
+        &Policy::default().loss,
+        repeats,
+        false,
+    )
+    .expect("repeats");
     let entropy = &band.metrics["entropy_loss"];
     assert!(entropy.trends["entropy_low"] >= 1.0 && entropy.is_sound());
     let zero = root.join("nemo_reward_zero/npu").display().to_string();
-    let refused = loss::record(&[Held::own(&runs[0]), Held::own(zero)], &Policy::default().loss, repeats, false);
+    let refused = loss::record_curve_band(
+        &[TrustedLocation::own(&runs[0]), TrustedLocation::own(zero)],
+        &Policy::default().loss,
+        repeats,
+        false,
+    );
     assert!(refused.is_err_and(|error| error.to_string().contains("is not a repeat")));
 }
 

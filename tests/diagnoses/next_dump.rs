@@ -12,7 +12,7 @@ use crate::diagnoses::case;
 fn config(name: &str) -> Value {
     case(name)
         .next_dump
-        .map_or(Value::Null, |next| serde_json::to_value(next_dump::config(&next, "./dump")).expect("JSON"))
+        .map_or(Value::Null, |next| serde_json::to_value(next_dump::msprobe_config(&next, "./dump")).expect("JSON"))
 }
 
 #[test]

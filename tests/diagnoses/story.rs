@@ -2,9 +2,9 @@
 
 use std::fs;
 
-use precision_gate::policy::location::Held;
+use precision_gate::policy::location::TrustedLocation;
 use precision_gate::report::causes as texts;
-use precision_gate::report::escape::Target;
+use precision_gate::report::escape::TextTarget;
 use precision_gate::report::messages::Language;
 use precision_gate::report::summary::{self, COMMENT_LIMIT};
 use precision_gate::report::templates::Templates;
@@ -88,7 +88,7 @@ fn the_likeliest_comes_first_and_the_comment_shows_five_lines_at_most() {
     let first = many.diagnoses[0].clone();
     many.diagnoses.extend(std::iter::repeat_n(first, 6));
     let templates = Templates::shipped();
-    let options = summary::Options {
+    let options = summary::SummaryOptions {
         language: Language::En,
         limit: COMMENT_LIMIT,
         pictures: &[],
@@ -104,8 +104,8 @@ fn the_likeliest_comes_first_and_the_comment_shows_five_lines_at_most() {
 fn a_diagnosis_reads_in_both_languages_and_survives_a_round_through_json() {
     let mut result = crate::diagnoses::case("dumps/glm_stats_mix_zero_getitem_grad");
     for (language, word) in [(Language::En, "index_select"), (Language::Zh, "高级索引")] {
-        let writer = Writer::of(&result, language, Target::Plain);
-        texts::fill(&mut result.diagnoses, &writer).expect("texts");
+        let writer = Writer::from_result(&result, language, TextTarget::Plain);
+        texts::write_diagnosis_texts(&mut result.diagnoses, &writer).expect("texts");
         let diagnosis = &result.diagnoses[0];
         assert!(diagnosis.advice.text.contains(word), "{}", diagnosis.advice.text);
         assert!(diagnosis.evidence.iter().all(|evidence| !evidence.text.is_empty()), "{:?}", diagnosis.evidence);
@@ -119,11 +119,11 @@ fn a_diagnosis_reads_in_both_languages_and_survives_a_round_through_json() {
 fn a_waived_culprit_has_no_cause() {
     use precision_gate::gate::{self, Quiet, Request};
     let folder = crate::data::fixture("dumps/cnn_tensor_l1_fp16_linear");
-    let codes: Vec<&str> = precision_gate::judge::register::all().map(|rule| rule.code).collect();
+    let codes: Vec<&str> = precision_gate::judge::register::all_rules().map(|rule| rule.code).collect();
     let waiver = "waivers: [ { code: other-precision, where: '*', reason: r, owner: o, expires: 2027-01-01 } ]";
     let policy = precision_gate::policy::Policy::parse("policy.yml", waiver, &codes).expect("a policy");
     let request = Request {
-        baseline: Held::own(folder.join("gpu").display().to_string()),
+        baseline: TrustedLocation::own(folder.join("gpu").display().to_string()),
         several: Default::default(),
         candidate: folder.join("npu").display().to_string(),
         checks: Request::ALL_CHECKS.to_vec(),

@@ -8,7 +8,7 @@ use precision_gate::gate::{Quiet, Request, run};
 use precision_gate::judge::register;
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::policy::Policy;
-use precision_gate::policy::location::Held;
+use precision_gate::policy::location::TrustedLocation;
 use precision_gate::result::GateResult;
 use precision_gate::verdict::Verdict;
 use serde_json::{Value, json};
@@ -40,9 +40,9 @@ fn judged(call: &str, baseline: (&[Value], Value), candidate: (&[Value], Value))
     let root = tempfile::tempdir().expect("a folder");
     side(root.path(), "gpu", call, baseline.0, &baseline.1);
     side(root.path(), "npu", call, candidate.0, &candidate.1);
-    let codes: Vec<&str> = register::all().map(|rule| rule.code).collect();
+    let codes: Vec<&str> = register::all_rules().map(|rule| rule.code).collect();
     let request = Request {
-        baseline: Held::own(root.path().join("gpu").display().to_string()),
+        baseline: TrustedLocation::own(root.path().join("gpu").display().to_string()),
         several: Default::default(),
         candidate: root.path().join("npu").display().to_string(),
         checks: Command::Compare.checks(),

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use half::{bf16, f16};
 use precision_gate::msprobe::dump::Matching;
-use precision_gate::msprobe::table::Table;
+use precision_gate::msprobe::table::MsprobeTable;
 
 use crate::dumps::support::tables;
 
@@ -322,7 +322,7 @@ fn pickle(tensor: &Tensor) -> Vec<u8> {
 }
 
 /// A compared pair.
-pub(crate) struct Compared(pub(crate) Table);
+pub(crate) struct Compared(pub(crate) MsprobeTable);
 
 impl Compared {
     /// The table of two dumps of one task.
@@ -334,7 +334,7 @@ impl Compared {
         Self(Self::try_of((task, npu), (task, bench), matching).expect("a table"))
     }
 
-    pub(crate) fn try_of(npu: (&str, &[Op]), bench: (&str, &[Op]), matching: &Matching) -> Option<Table> {
+    pub(crate) fn try_of(npu: (&str, &[Op]), bench: (&str, &[Op]), matching: &Matching) -> Option<MsprobeTable> {
         let folder = tempfile::tempdir().expect("a folder");
         let side = |name: &str, (task, operations): (&str, &[Op])| {
             let path = folder.path().join(name);

@@ -10,7 +10,7 @@ use precision_gate::gate::{Quiet, Request, run};
 use precision_gate::judge::register;
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::policy::Policy;
-use precision_gate::policy::location::Held;
+use precision_gate::policy::location::TrustedLocation;
 use precision_gate::result::GateResult;
 use precision_gate::verdict::Verdict;
 
@@ -53,9 +53,9 @@ fn rank_of(root: &Path, side: &str, rank: usize, count: usize, factors: &dyn Fn(
 }
 
 fn judged(root: &Path, policy: &str) -> GateResult {
-    let codes: Vec<&str> = register::all().map(|rule| rule.code).collect();
+    let codes: Vec<&str> = register::all_rules().map(|rule| rule.code).collect();
     let request = Request {
-        baseline: Held::own(root.join("gpu").display().to_string()),
+        baseline: TrustedLocation::own(root.join("gpu").display().to_string()),
         several: Default::default(),
         candidate: root.join("npu").display().to_string(),
         checks: Command::Compare.checks(),

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use precision_gate::error::Result;
-use precision_gate::fetch::{FileEntry, Files, Memory, Source};
+use precision_gate::fetch::{FileEntry, Files, MemorySource, Source};
 use precision_gate::gate::discover;
 use precision_gate::gate::{Quiet, search};
 use precision_gate::read::dump::DumpFolder;
@@ -34,16 +34,17 @@ impl Files for Changed {
     }
 
     fn open(&self, path: &str) -> Result<Source> {
-        Ok(Arc::new(Memory::new(path, self.bytes.clone())))
+        Ok(Arc::new(MemorySource::new(path, self.bytes.clone())))
     }
 }
 
 /// Reads records from changed bytes; the number of dumps found, and of those that could be read.
 fn read(path: &str, bytes: Vec<u8>) -> (usize, usize) {
     let entries = vec![FileEntry { path: path.to_owned(), len: bytes.len() as u64 }];
-    let inventory = discover::look(Arc::new(Changed { location: "x".into(), entries, bytes }), search(None), &Quiet)
-        .expect("listed");
-    let dumps = inventory.all::<DumpFolder>();
+    let inventory =
+        discover::inventory_of_files(Arc::new(Changed { location: "x".into(), entries, bytes }), search(None), &Quiet)
+            .expect("listed");
+    let dumps = inventory.artifacts::<DumpFolder>();
     (dumps.len(), dumps.iter().filter(|dump| dump.read().is_ok()).count())
 }
 
@@ -95,12 +96,12 @@ fn cut_and_changed_records_never_panic() {
 fn cut_records_are_damaged_and_keep_their_place() {
     let path = fixtures().join("broken_truncated_dump_json");
     let inventory = crate::dumps::support::look(&path.join("npu"));
-    let dumps = inventory.all::<DumpFolder>();
+    let dumps = inventory.artifacts::<DumpFolder>();
     assert_eq!(dumps.len(), 1);
     let error = dumps[0].read().expect_err("cut");
     assert!(error.message().contains("the file ends here") && error.help().is_some(), "{error}");
     let whole = crate::dumps::support::look(&path.join("gpu"));
-    assert_eq!(dumps[0].step, whole.all::<DumpFolder>()[0].step);
+    assert_eq!(dumps[0].step, whole.artifacts::<DumpFolder>()[0].step);
 }
 
 #[test]

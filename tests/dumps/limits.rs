@@ -8,8 +8,8 @@ use precision_gate::gate::{self, Quiet, Request};
 use precision_gate::judge::register;
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::policy::Policy;
-use precision_gate::policy::location::Held;
-use precision_gate::report::Outcome;
+use precision_gate::policy::location::TrustedLocation;
+use precision_gate::report::RunOutcome;
 use precision_gate::result::operation::State;
 use precision_gate::result::outcome::RuleOutcome;
 use precision_gate::verdict::{CheckId, Verdict};
@@ -18,10 +18,10 @@ use serde_json::Value;
 use crate::dumps::build::{Op, Tensor, dump, x};
 use crate::dumps::support::fixtures;
 
-fn run(baseline: &Path, candidate: &Path, policy: &str) -> Result<Outcome, Error> {
-    let codes: Vec<&str> = register::all().map(|rule| rule.code).collect();
+fn run(baseline: &Path, candidate: &Path, policy: &str) -> Result<RunOutcome, Error> {
+    let codes: Vec<&str> = register::all_rules().map(|rule| rule.code).collect();
     let request = Request {
-        baseline: Held::own(baseline.display().to_string()),
+        baseline: TrustedLocation::own(baseline.display().to_string()),
         several: Default::default(),
         candidate: candidate.display().to_string(),
         checks: vec![CheckId::Dump],
@@ -31,7 +31,7 @@ fn run(baseline: &Path, candidate: &Path, policy: &str) -> Result<Outcome, Error
     gate::run(&request, &Quiet)
 }
 
-fn judge(task: &str, baseline: &[Op], candidate: &[Op], policy: &str) -> Result<Outcome, Error> {
+fn judge(task: &str, baseline: &[Op], candidate: &[Op], policy: &str) -> Result<RunOutcome, Error> {
     let folder = tempfile::tempdir().expect("folder");
     let [left, right] = ["gpu", "npu"].map(|side| folder.path().join(side));
     dump(&left.join("step0/rank0"), task, baseline);
@@ -91,7 +91,7 @@ fn pair(beyond: usize) -> [Vec<Op>; 2] {
     [0.0, 0.1].map(|off| x(Tensor::f32(&[1000], &values(off))))
 }
 
-fn rule(outcome: &Outcome, name: &str) -> RuleOutcome {
+fn rule(outcome: &RunOutcome, name: &str) -> RuleOutcome {
     let rules = outcome.result.checks[0].units[0].rules();
     rules.iter().find(|outcome| outcome.rule == name).expect("the rule was applied").clone()
 }

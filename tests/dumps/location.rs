@@ -7,9 +7,9 @@ use precision_gate::check::Command;
 use precision_gate::gate::{Quiet, Request, run};
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::policy::Policy;
-use precision_gate::policy::location::Held;
+use precision_gate::policy::location::TrustedLocation;
 use precision_gate::report::error_place;
-use precision_gate::report::escape::Target;
+use precision_gate::report::escape::TextTarget;
 use precision_gate::report::messages::Language;
 use precision_gate::report::plot::error_map::error_map_png;
 use precision_gate::report::writer;
@@ -56,7 +56,7 @@ fn judged(change: impl Fn([usize; 4]) -> f32) -> GateResult {
 
 fn result(folder: &Path) -> GateResult {
     let request = Request {
-        baseline: Held::own(folder.join("gpu").display().to_string()),
+        baseline: TrustedLocation::own(folder.join("gpu").display().to_string()),
         several: Default::default(),
         candidate: folder.join("npu").display().to_string(),
         checks: Command::Compare.checks(),
@@ -64,8 +64,8 @@ fn result(folder: &Path) -> GateResult {
         matching: Matching::default(),
     };
     let mut result = run(&request, &Quiet).expect("judged").result;
-    let words = Writer::of(&result, Language::En, Target::Plain);
-    writer::fill(&mut result.findings, &words).expect("texts");
+    let words = Writer::from_result(&result, Language::En, TextTarget::Plain);
+    writer::write_finding_texts(&mut result.findings, &words).expect("texts");
     result
 }
 
@@ -96,7 +96,7 @@ fn the_sentence_names_axis_and_places() {
     for (name, result) in &cases {
         let location = result.culprit.as_ref().and_then(|culprit| culprit.location.as_ref()).expect(name);
         for language in [Language::En, Language::Zh] {
-            let words = Writer::of(result, language, Target::Plain);
+            let words = Writer::from_result(result, language, TextTarget::Plain);
             let sentence = error_place::sentence(location, &words).expect("a sentence");
             writeln!(text, "{name}: {sentence}").expect("text");
             let png = error_map_png(result, language).expect("drawn").expect("a map");

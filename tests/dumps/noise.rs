@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 use precision_gate::check::Command;
 use precision_gate::error::Result;
 use precision_gate::fetch::Fetcher;
-use precision_gate::gate::repeats::{Repeats, band_file};
-use precision_gate::gate::{Asked, Quiet, noise, recognisers, run};
+use precision_gate::gate::repeats::{RepeatOpener, read_band_file};
+use precision_gate::gate::{Quiet, UncheckedRequest, noise, recognisers, run};
 use precision_gate::judge::loss::noise::NoiseBand;
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::policy::Policy;
-use precision_gate::policy::location::Held;
+use precision_gate::policy::location::TrustedLocation;
 use precision_gate::policy::loss::LossPolicy;
-use precision_gate::report::escape::Target;
+use precision_gate::report::escape::TextTarget;
 use precision_gate::report::messages::Language;
 use precision_gate::report::writer::Writer;
 use precision_gate::result::GateResult;
@@ -63,8 +63,8 @@ impl Case {
 
 fn record(runs: &[String]) -> Result<NoiseBand> {
     let fetcher = Fetcher::default();
-    let repeats = Repeats { fetcher: &fetcher, recognisers: recognisers() };
-    let runs: Vec<Held> = runs.iter().map(Held::own).collect();
+    let repeats = RepeatOpener { fetcher: &fetcher, recognisers: recognisers() };
+    let runs: Vec<TrustedLocation> = runs.iter().map(TrustedLocation::own).collect();
     noise::record(&runs, &LossPolicy::default(), repeats, true)
 }
 
@@ -80,9 +80,15 @@ fn judged(baseline: &str, candidate: &str, noise: &[String]) -> GateResult {
     policy.dump.noise = noise.to_vec().into();
     let (baseline, candidate) = (baseline.to_owned(), candidate.to_owned());
     let checks = Command::Compare.checks();
-    let asked =
-        Asked { several: Default::default(), baseline, candidate, checks, policy, matching: Matching::default() };
-    run(&asked.of_own_files(), &Quiet).expect("judged").result
+    let asked = UncheckedRequest {
+        several: Default::default(),
+        baseline,
+        candidate,
+        checks,
+        policy,
+        matching: Matching::default(),
+    };
+    run(&asked.trust_own_files(), &Quiet).expect("judged").result
 }
 
 fn three_repeats(root: &Path) -> Vec<String> {
@@ -106,7 +112,7 @@ fn noise_of_three_repeats_lets_its_own_size_pass_and_no_more() {
     assert_eq!(judged(&repeats[0], &healthy, &noise).verdict, Verdict::Pass);
     assert_eq!(judged(&repeats[0], &healthy, &repeats).verdict, Verdict::Pass, "repeats in place of a file");
 
-    let band = band_file(&Held::own(&noise[0]), &Fetcher::default()).expect("sound").expect("a band");
+    let band = read_band_file(&TrustedLocation::own(&noise[0]), &Fetcher::default()).expect("sound").expect("a band");
     let unit = &band.dumps[0];
     assert_eq!((unit.repeats, unit.comparisons, band.precision_gate_noise), (3, 3, 2));
     let moved = unit.values["Torch.scatter_add.0.forward.output.0"].added;
@@ -117,7 +123,8 @@ fn noise_of_three_repeats_lets_its_own_size_pass_and_no_more() {
     let found = judged(&repeats[0], &three_times, &noise);
     assert_eq!((found.verdict, culprit(&found)), (Verdict::Warn, "Torch.scatter_add.0.forward"));
     let finding = found.findings.iter().find(|finding| finding.code == "other-precision").expect("a finding");
-    let message = Writer::of(&found, Language::En, Target::Plain).finding(finding).expect("a sentence").message;
+    let message =
+        Writer::from_result(&found, Language::En, TextTarget::Plain).finding(finding).expect("a sentence").message;
     assert!(message.contains("rounding and recorded noise explain"), "{message}");
     let wrong = Case { sum: 0.3, ..Case::repeat(0) }.write(root, "wrong");
     assert_eq!(judged(&repeats[0], &wrong, &noise).verdict, Verdict::Fail);
@@ -213,7 +220,7 @@ fn a_file_that_would_hide_a_defect_is_refused() {
     let read = |value: &serde_json::Value| {
         let file = root.join("band.json");
         std::fs::write(&file, value.to_string()).expect("written");
-        band_file(&Held::own(file.to_str().expect("UTF-8")), &Fetcher::default())
+        read_band_file(&TrustedLocation::own(file.to_str().expect("UTF-8")), &Fetcher::default())
     };
     assert!(read(&sound).is_ok_and(|band| band.is_some()));
     type Change = fn(&mut serde_json::Value);

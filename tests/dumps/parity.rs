@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use precision_gate::msprobe::dump::Matching;
-use precision_gate::msprobe::table::Table;
+use precision_gate::msprobe::table::MsprobeTable;
 
 use crate::dumps::support::{Difference, expected, fixtures, tables};
 
@@ -39,7 +39,7 @@ fn is_table(file: &Path) -> bool {
 }
 
 /// The table that corresponds to an expected one: `dir_step0.compare_result_rank1.json`.
-fn produced(case: &Path, file: &Path) -> Option<Table> {
+fn produced(case: &Path, file: &Path) -> Option<MsprobeTable> {
     let name = file.file_name()?.to_str()?;
     let (variant, rest) = name.split_once('.')?;
     let step = variant.rsplit('_').next()?;

@@ -11,15 +11,15 @@ use precision_gate::gate::parts::{self, Parts};
 use precision_gate::gate::{self, Quiet, Request};
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::policy::Policy;
-use precision_gate::policy::location::Held;
-use precision_gate::report::Outcome;
+use precision_gate::policy::location::TrustedLocation;
+use precision_gate::report::RunOutcome;
 
 use super::changes::data::fixture;
 use super::support::{by_itself, fixtures};
 
 fn request(baseline: &Path, candidate: &Path) -> Request {
     Request {
-        baseline: Held::own(baseline.display().to_string()),
+        baseline: TrustedLocation::own(baseline.display().to_string()),
         several: Default::default(),
         candidate: candidate.display().to_string(),
         checks: Request::ALL_CHECKS.to_vec(),
@@ -29,7 +29,7 @@ fn request(baseline: &Path, candidate: &Path) -> Request {
 }
 
 /// Everything of an outcome that is written.
-fn bytes(outcome: &Outcome) -> String {
+fn bytes(outcome: &RunOutcome) -> String {
     let json = serde_json::to_string_pretty(&outcome.result).expect("JSON");
     let lines: Vec<String> = outcome.operations.iter().map(|line| serde_json::to_string(line).expect("JSON")).collect();
     format!("{json}\n{}\n{:?}", lines.join("\n"), outcome.tables)
@@ -37,7 +37,7 @@ fn bytes(outcome: &Outcome) -> String {
 
 fn part(request: &Request, selection: Selection, part: u64, parts: u64) -> (String, Vec<u8>) {
     let mut file = Vec::new();
-    parts::measure(request, &Fetcher::default(), selection, (part, parts), &Quiet, &mut file)
+    parts::measure_part(request, &Fetcher::default(), selection, (part, parts), &Quiet, &mut file)
         .expect("both sides are there");
     (format!("part-{part}-of-{parts}.jsonl"), file)
 }
@@ -46,10 +46,10 @@ fn joined(files: &[(String, Vec<u8>)]) -> Result<Parts> {
     Parts::read(files.iter().map(|(name, file)| (name.clone(), file.as_slice())).collect())
 }
 
-fn merged(request: &Request, parts: u64, selection: impl Fn() -> Selection) -> Outcome {
+fn merged(request: &Request, parts: u64, selection: impl Fn() -> Selection) -> RunOutcome {
     let files: Vec<(String, Vec<u8>)> = (1..=parts).rev().map(|k| part(request, selection(), k, parts)).collect();
     let joined = joined(&files).expect("all parts");
-    let request = joined.request(request.policy.clone()).of_own_files();
+    let request = joined.to_request(request.policy.clone()).trust_own_files();
     by_itself(|from| joined.judge(&request, from, &Quiet)).expect("judged")
 }
 
@@ -118,7 +118,9 @@ fn parts_that_are_not_all_of_one_run_are_refused() {
     assert_eq!(kind(&[of(1, 2), of(2, 3)]), ErrorKind::Usage);
     assert_eq!(kind(&[("cut".into(), b"{\"tool\": {".to_vec())]), ErrorKind::Corrupt);
     let mut out = Vec::new();
-    assert!(parts::measure(&request, &Fetcher::default(), Selection::default(), (3, 2), &Quiet, &mut out).is_err());
+    assert!(
+        parts::measure_part(&request, &Fetcher::default(), Selection::default(), (3, 2), &Quiet, &mut out).is_err()
+    );
 }
 
 #[test]
@@ -128,7 +130,7 @@ fn a_side_that_changed_since_is_refused() {
     let joined = joined(&[part(&request, Selection::default(), 1, 1)]).expect("the only part");
     let other = Request {
         candidate: fixtures().join("zoo_tensor_nan_inf/npu").display().to_string(),
-        ..joined.request(Policy::default()).of_own_files()
+        ..joined.to_request(Policy::default()).trust_own_files()
     };
     assert_eq!(by_itself(|from| joined.judge(&other, from, &Quiet)).expect_err("changed").kind(), ErrorKind::Corrupt);
 }

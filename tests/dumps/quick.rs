@@ -11,11 +11,11 @@ use precision_gate::gate::{self, Quiet, Request, Surroundings};
 use precision_gate::judge::register;
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::policy::Policy;
-use precision_gate::policy::location::Held;
-use precision_gate::report::Outcome;
-use precision_gate::report::escape::Target;
+use precision_gate::policy::location::TrustedLocation;
+use precision_gate::report::RunOutcome;
+use precision_gate::report::escape::TextTarget;
 use precision_gate::report::messages::Language;
-use precision_gate::report::sink::Kept;
+use precision_gate::report::sink::MemorySink;
 use precision_gate::report::writer;
 use precision_gate::report::writer::Writer;
 use precision_gate::result::finding::Fact;
@@ -23,11 +23,11 @@ use precision_gate::verdict::{CheckId, Verdict};
 
 use super::support::fixtures;
 
-fn judged(root: &Path, selection: Selection, policy: &str) -> Outcome {
-    let codes: Vec<&str> = register::all().map(|rule| rule.code).collect();
+fn judged(root: &Path, selection: Selection, policy: &str) -> RunOutcome {
+    let codes: Vec<&str> = register::all_rules().map(|rule| rule.code).collect();
     let request = Request {
         several: Default::default(),
-        baseline: Held::own(root.join("gpu").display().to_string()),
+        baseline: TrustedLocation::own(root.join("gpu").display().to_string()),
         candidate: root.join("npu").display().to_string(),
         checks: vec![CheckId::Dump],
         policy: Policy::parse("case.yml", policy, &codes).expect("a sound policy"),
@@ -37,13 +37,13 @@ fn judged(root: &Path, selection: Selection, policy: &str) -> Outcome {
         super::support::by_itself(|from| gate::run_by(&request, from, &Measurements::new(selection), &Quiet))
             .expect("both sides are there");
     for language in Language::ALL {
-        let writer = Writer::of(&outcome.result, language, Target::Plain);
-        writer::fill(&mut outcome.result.findings, &writer).expect("a message for every finding");
+        let writer = Writer::from_result(&outcome.result, language, TextTarget::Plain);
+        writer::write_finding_texts(&mut outcome.result.findings, &writer).expect("a message for every finding");
     }
     outcome
 }
 
-fn codes(outcome: &Outcome) -> Vec<&str> {
+fn codes(outcome: &RunOutcome) -> Vec<&str> {
     outcome.result.findings.iter().map(|finding| finding.code.as_str()).collect()
 }
 
@@ -92,7 +92,7 @@ fn checksums_tell_equal_tensors_from_others_and_records_say_how_far_apart_they_a
     assert_eq!((same.result.verdict, codes(&same)), (Verdict::Pass, vec!["data-checksummed"]));
     assert!(same.tables.is_empty());
     let root = fixtures().join("gpt_bf16_tensor_layernorm_eps");
-    let culprit = |outcome: &Outcome| outcome.result.culprit.as_ref().map(|culprit| culprit.op.clone());
+    let culprit = |outcome: &RunOutcome| outcome.result.culprit.as_ref().map(|culprit| culprit.op.clone());
     let other = judged(&root, by_checksum(), "");
     assert_eq!(other.result.verdict, Verdict::Fail);
     assert_eq!(culprit(&other), culprit(&judged(&root, Selection::default(), "")));
@@ -148,10 +148,10 @@ fn ranks_that_are_read_again_are_judged_as_those_that_stay_in_memory() {
     let root = fixtures().join("tp2_bf16_tensor_rank1_bad_tile");
     let judged = |max_memory| {
         let fetcher = Fetcher::new(fetch::Settings { max_memory, ..fetch::Settings::default() });
-        let kept = Kept::default();
+        let kept = MemorySink::default();
         let request = Request {
             several: Default::default(),
-            baseline: Held::own(root.join("gpu").display().to_string()),
+            baseline: TrustedLocation::own(root.join("gpu").display().to_string()),
             candidate: root.join("npu").display().to_string(),
             checks: vec![CheckId::Dump],
             policy: Policy::default(),

@@ -8,7 +8,7 @@ use precision_gate::error::Result;
 use precision_gate::gate::{Quiet, Request, run};
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::policy::Policy;
-use precision_gate::policy::location::Held;
+use precision_gate::policy::location::TrustedLocation;
 use precision_gate::result::GateResult;
 use precision_gate::verdict::{CheckId, Verdict};
 use serde_json::Value;
@@ -64,7 +64,7 @@ impl Case {
     pub(crate) fn judge(&self, policy: Policy) -> Result<GateResult> {
         let folder = self.folder();
         let request = Request {
-            baseline: Held::own(folder.join("gpu").display().to_string()),
+            baseline: TrustedLocation::own(folder.join("gpu").display().to_string()),
             several: Default::default(),
             candidate: folder.join("npu").display().to_string(),
             checks: vec![CheckId::Dump],

@@ -3,13 +3,13 @@
 use std::path::Path;
 
 use precision_gate::check::Command;
-use precision_gate::gate::{Asked, Quiet, run};
+use precision_gate::gate::{Quiet, UncheckedRequest, run};
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::policy::Policy;
-use precision_gate::report::Outcome;
-use precision_gate::report::escape::Target;
+use precision_gate::report::RunOutcome;
+use precision_gate::report::escape::TextTarget;
 use precision_gate::report::messages::Language;
-use precision_gate::report::reference::shown;
+use precision_gate::report::reference::reference_errors;
 use precision_gate::report::writer::Writer;
 use precision_gate::result::operation::OffSide;
 use precision_gate::verdict::{Severity, Verdict};
@@ -45,19 +45,25 @@ fn f64_with_statistics(shape: &[u64], values: &[f64]) -> Tensor {
     Tensor::f64(shape, values).with_statistics([&of(f64::max), &of(f64::min), &mean, &norm])
 }
 
-fn judged(baseline: &str, candidate: &str, reference: &str) -> Outcome {
+fn judged(baseline: &str, candidate: &str, reference: &str) -> RunOutcome {
     let mut policy = Policy::default();
     policy.reference.location = reference.to_owned().into();
     let (baseline, candidate) = (baseline.to_owned(), candidate.to_owned());
     let checks = Command::Compare.checks();
-    let asked =
-        Asked { several: Default::default(), baseline, candidate, checks, policy, matching: Matching::default() };
-    run(&asked.of_own_files(), &Quiet).expect("judged")
+    let asked = UncheckedRequest {
+        several: Default::default(),
+        baseline,
+        candidate,
+        checks,
+        policy,
+        matching: Matching::default(),
+    };
+    run(&asked.trust_own_files(), &Quiet).expect("judged")
 }
 
 /// The verdict of bf16 runs, with an fp64 reference, where the baseline is off at the third operation and the candidate at
 /// the second; and the outcome.
-fn two_defects(task: &str) -> Outcome {
+fn two_defects(task: &str) -> RunOutcome {
     let folder = tempfile::tempdir().expect("a folder");
     let baseline = write(&folder.path().join("gpu"), task, Tensor::bf16, [1.0, 1.0, 1.3, 1.0]);
     let candidate = write(&folder.path().join("npu"), task, Tensor::bf16, [1.0, 1.5, 1.0, 1.0]);
@@ -98,7 +104,9 @@ fn a_baseline_that_is_off_still_fails_the_pair_and_is_named_in_words() {
     let culprit = result.culprit.as_ref().expect("a culprit");
     assert_eq!(culprit.reference.map(|errors| errors.off_side), Some(OffSide::Baseline));
     for (language, words) in [(Language::En, "the GPU is off"), (Language::Zh, "GPU 有误")] {
-        let text = shown(culprit, &Writer::of(&result, language, Target::Plain)).expect("rendered").expect("errors");
+        let text = reference_errors(culprit, &Writer::from_result(&result, language, TextTarget::Plain))
+            .expect("rendered")
+            .expect("errors");
         assert!(text.contains(words) && text.contains("30 %"), "{text}");
     }
     assert_eq!(judged(&baseline, &candidate, "").result.culprit.and_then(|culprit| culprit.reference), None);

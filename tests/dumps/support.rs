@@ -11,10 +11,10 @@ use precision_gate::gate::dump_tables::{self, Dumps};
 use precision_gate::gate::search;
 use precision_gate::gate::{Quiet, Surroundings};
 use precision_gate::msprobe::dump::Matching;
-use precision_gate::msprobe::table::{Cell, Table};
+use precision_gate::msprobe::table::{Cell, MsprobeTable};
 use precision_gate::pair::unit;
-use precision_gate::report::sink::Kept;
-use precision_gate::report::{Judged, Outcome};
+use precision_gate::report::sink::MemorySink;
+use precision_gate::report::{JudgedRun, RunOutcome};
 use serde_json::Value;
 
 use crate::changes::data::fixture;
@@ -27,17 +27,17 @@ pub(crate) fn fixtures() -> PathBuf {
 /// Inventory of the files at a path.
 pub(crate) fn look(path: &Path) -> Inventory {
     let files = fetch::open(path.to_str().expect("UTF-8")).expect("there");
-    discover::look(files, search(None), &Quiet).expect("listed")
+    discover::inventory_of_files(files, search(None), &Quiet).expect("listed")
 }
 
 /// The tables of all pairs of units under two paths.
-pub(crate) fn tables(baseline: &Path, candidate: &Path, matching: &Matching) -> Vec<Table> {
+pub(crate) fn tables(baseline: &Path, candidate: &Path, matching: &Matching) -> Vec<MsprobeTable> {
     let (baseline, candidate) = (look(baseline), look(candidate));
-    let (pairs, _) = unit::units(baseline.all(), candidate.all());
+    let (pairs, _) = unit::pair_units(baseline.artifacts(), candidate.artifacts());
     let table = |folders: &unit::UnitPair<'_>| {
         let (baseline, candidate) = (folders.baseline.read().ok()?, folders.candidate.read().ok()?);
         let dumps = Dumps { folders: *folders, baseline: &baseline, candidate: &candidate };
-        dump_tables::table(&dumps, matching, &HashMap::new(), &Measurements::default()).map(Table::from)
+        dump_tables::table(&dumps, matching, &HashMap::new(), &Measurements::default()).map(MsprobeTable::from)
     };
     pairs.iter().filter_map(table).collect()
 }
@@ -89,7 +89,7 @@ pub(crate) struct Difference {
 
 impl Difference {
     /// Adds the comparison of one table.
-    pub(crate) fn add(&mut self, name: &str, want: &Expected, got: Option<&Table>) {
+    pub(crate) fn add(&mut self, name: &str, want: &Expected, got: Option<&MsprobeTable>) {
         self.cells += want.rows.len() * want.columns.len();
         let Some(got) = got else {
             return self.note(name, "no table".into());
@@ -128,8 +128,8 @@ impl Difference {
 }
 
 /// Runs with nothing from outside: a fresh fetcher, and a baseline without a manifest. Everything is kept.
-pub(crate) fn by_itself(run: impl FnOnce(&Surroundings<'_>) -> Result<Judged>) -> Result<Outcome> {
-    let (fetcher, kept) = (Fetcher::default(), Kept::default());
+pub(crate) fn by_itself(run: impl FnOnce(&Surroundings<'_>) -> Result<JudgedRun>) -> Result<RunOutcome> {
+    let (fetcher, kept) = (Fetcher::default(), MemorySink::default());
     let judged = run(&Surroundings::new(&fetcher, &kept))?;
     Ok(kept.into_outcome(judged))
 }

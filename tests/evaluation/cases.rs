@@ -8,7 +8,7 @@ use precision_gate::gate::{self, Quiet, Request};
 use precision_gate::judge::register;
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::policy::Policy;
-use precision_gate::policy::location::Held;
+use precision_gate::policy::location::TrustedLocation;
 use precision_gate::policy::value::Date;
 use precision_gate::result::GateResult;
 use precision_gate::verdict::CheckId;
@@ -20,10 +20,10 @@ fn cases() -> PathBuf {
 }
 
 fn judge(case: &Path, policy: &str) -> GateResult {
-    let codes: Vec<&str> = register::all().map(|rule| rule.code).collect();
+    let codes: Vec<&str> = register::all_rules().map(|rule| rule.code).collect();
     let today = Date::try_from("2026-11-23".to_owned()).expect("a date");
     let request = Request {
-        baseline: Held::own(case.join("gpu").display().to_string()),
+        baseline: TrustedLocation::own(case.join("gpu").display().to_string()),
         several: Default::default(),
         candidate: case.join("npu").display().to_string(),
         checks: CheckId::CHECKS.to_vec(),
@@ -126,7 +126,7 @@ fn margins_that_fit_nothing_are_told_and_blind_ones_are_refused() {
     assert!(codes.contains(&"selector-unused") && codes.contains(&"limit-wide"), "{codes:?}");
     assert!(!codes.contains(&"evaluation-drop"), "{codes:?}");
     let request = |yaml: &str| Request {
-        baseline: Held::own(case.join("gpu").display().to_string()),
+        baseline: TrustedLocation::own(case.join("gpu").display().to_string()),
         several: Default::default(),
         candidate: case.join("npu").display().to_string(),
         checks: CheckId::CHECKS.to_vec(),

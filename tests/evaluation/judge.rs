@@ -4,30 +4,30 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use precision_gate::judge::evaluation::generations;
-use precision_gate::judge::evaluation::run::{self, Judged, JudgedUnit};
+use precision_gate::judge::evaluation::run::{self, JudgedEvaluation, JudgedEvaluationUnit};
 use precision_gate::judge::register;
 use precision_gate::judge::settle::apply;
 use precision_gate::kind::SampleId;
 use precision_gate::pair::evaluation::{
-    Difference, LeftOut, PairedGenerations, PairedMetric, PairedModel, PairedTask, TextPair, ValuePair,
+    LeftOut, PairedGenerations, PairedMetric, PairedModel, PairedTask, SettingDifference, TextPair, ValuePair,
 };
 use precision_gate::policy::Policy;
-use precision_gate::read::account::Account;
+use precision_gate::read::account::UnreadNumbers;
 use precision_gate::read::evaluation::{
-    Damage, Generation, Generations, Harness, Run, Sample, SampleTexts, Samples, Score, ScoreName, Task, TextPlace,
-    Token, Value,
+    EvaluationDamage, EvaluationRun, EvaluationSample, EvaluationTask, Generation, Generations, Harness, SampleTexts,
+    SampleValue, Samples, Score, ScoreName, TextPlace, Token,
 };
 use precision_gate::result::finding::{Fact, Finding, verdict_of};
 use precision_gate::result::unit::{AnyUnit, DivergenceKind, EvaluationScope, EvaluationTest, Shard};
 use precision_gate::verdict::{Severity, Side, Verdict};
 
 fn policy(yaml: &str) -> Policy {
-    let codes: Vec<&str> = register::all().map(|rule| rule.code).collect();
+    let codes: Vec<&str> = register::all_rules().map(|rule| rule.code).collect();
     Policy::parse("p.yml", yaml, &codes).expect("a sound policy")
 }
 
-fn sample(id: u64, value: Value) -> Sample {
-    Sample {
+fn sample(id: u64, value: SampleValue) -> EvaluationSample {
+    EvaluationSample {
         id: SampleId::Number(id),
         document: Some(id),
         prompt: Some(id),
@@ -42,8 +42,8 @@ fn sample(id: u64, value: Value) -> Sample {
 fn metric(name: &str, values: &[(f64, f64)]) -> PairedMetric {
     let pair = |(place, (b, c)): (usize, &(f64, f64))| ValuePair {
         id: SampleId::Number(place as u64),
-        baseline: Value::Number(*b),
-        candidate: Value::Number(*c),
+        baseline: SampleValue::Number(*b),
+        candidate: SampleValue::Number(*c),
         same_answer: Some(b.to_bits() == c.to_bits()),
         places: (place, place),
     };
@@ -103,21 +103,21 @@ fn answered(name: &str, lost: usize, won: usize, right: usize, wrong: usize) -> 
 }
 
 /// Runs of both sides in which each of these tasks has samples.
-fn runs_of(tasks: &[PairedTask]) -> (Run, Run) {
+fn runs_of(tasks: &[PairedTask]) -> (EvaluationRun, EvaluationRun) {
     (run_of(tasks, |pair| pair.baseline), run_of(tasks, |pair| pair.candidate))
 }
 
-fn run_of(tasks: &[PairedTask], value: fn(&ValuePair) -> Value) -> Run {
+fn run_of(tasks: &[PairedTask], value: fn(&ValuePair) -> SampleValue) -> EvaluationRun {
     let of = |task: &PairedTask| {
         let samples = task.metrics.iter().filter(|metric| metric.has_samples).map(|metric| {
             let samples = metric.pairs.iter().zip(0..).map(|(pair, id)| sample(id, value(pair))).collect();
             (metric.filter.clone(), samples)
         });
-        let by_filter: BTreeMap<Option<String>, Vec<Sample>> = samples.collect();
+        let by_filter: BTreeMap<Option<String>, Vec<EvaluationSample>> = samples.collect();
         let samples = (!by_filter.is_empty()).then_some(Samples { by_filter });
-        (task.name.clone(), Task { samples, ..Task::default() })
+        (task.name.clone(), EvaluationTask { samples, ..EvaluationTask::default() })
     };
-    Run {
+    EvaluationRun {
         harness: Harness::LmEval,
         model: "toy".to_owned(),
         path: "results.json".to_owned(),
@@ -126,7 +126,7 @@ fn run_of(tasks: &[PairedTask], value: fn(&ValuePair) -> Value) -> Run {
         groups: BTreeMap::new(),
         older: Vec::new(),
         damages: Vec::new(),
-        account: Account::default(),
+        account: UnreadNumbers::default(),
     }
 }
 
@@ -134,9 +134,9 @@ fn run_of(tasks: &[PairedTask], value: fn(&ValuePair) -> Value) -> Run {
 struct Case {
     tasks: Vec<PairedTask>,
     missing: Vec<(Side, String)>,
-    settings: Vec<Difference>,
+    settings: Vec<SettingDifference>,
     policy: String,
-    sides: Option<(Run, Run)>,
+    sides: Option<(EvaluationRun, EvaluationRun)>,
     groups: Vec<(&'static str, Vec<&'static str>)>,
 }
 
@@ -161,7 +161,7 @@ impl Case {
         self.judge_with(&|_, _| None)
     }
 
-    fn judge_with(self, texts: &run::Texts<'_>) -> Found {
+    fn judge_with(self, texts: &run::TextReader<'_>) -> Found {
         let policy = policy(&self.policy);
         let (mut baseline, candidate) = self.sides.unwrap_or_else(|| runs_of(&self.tasks));
         for (name, tasks) in self.groups {
@@ -181,13 +181,13 @@ impl Case {
 
 /// Units with their verdicts, and all findings.
 struct Found {
-    units: Vec<JudgedUnit>,
+    units: Vec<JudgedEvaluationUnit>,
     findings: Vec<Finding>,
     verdict: Verdict,
 }
 
 impl Found {
-    fn of(judged: Judged, policy: &Policy) -> Self {
+    fn of(judged: JudgedEvaluation, policy: &Policy) -> Self {
         let applied = |findings: &[Finding]| apply(findings.to_vec(), policy).findings;
         let tasks: Vec<Vec<Finding>> = judged.tasks.iter().map(|findings| applied(findings)).collect();
         let mut findings: Vec<Finding> = applied(&judged.rest);
@@ -201,7 +201,7 @@ impl Found {
         }
         let tasks: Vec<(&str, bool)> =
             units.iter().map(|one| (one.unit.task.as_str(), one.unit.test.is_some())).collect();
-        findings.extend(applied(&run::required(&tasks, &policy.evaluation)));
+        findings.extend(applied(&run::missing_required_tasks(&tasks, &policy.evaluation)));
         let verdict = Verdict::of_all(units.iter().map(|one| one.unit.verdict).chain([verdict_of(&findings)]));
         Self { units, findings, verdict }
     }
@@ -342,8 +342,8 @@ fn perplexity(name: &str, factor: f64) -> PairedTask {
             let log = -100.0 - (id % 7) as f64;
             ValuePair {
                 id: SampleId::Number(id),
-                baseline: Value::Likelihood { log, size: 40.0 },
-                candidate: Value::Likelihood { log: log * factor + 0.1 * ((id % 3) as f64 - 1.0), size: 40.0 },
+                baseline: SampleValue::Likelihood { log, size: 40.0 },
+                candidate: SampleValue::Likelihood { log: log * factor + 0.1 * ((id % 3) as f64 - 1.0), size: 40.0 },
                 same_answer: None,
                 places: (0, 0),
             }
@@ -495,7 +495,8 @@ fn a_metric_of_the_corpus_is_compared_by_its_scores() {
     let corpus = |baseline: Score, candidate: Score, is_same: bool| {
         let mut found = metric("bleu", &answers(0, 0, 30, 30));
         for pair in &mut found.pairs {
-            (pair.baseline, pair.candidate, pair.same_answer) = (Value::Corpus, Value::Corpus, Some(is_same));
+            (pair.baseline, pair.candidate, pair.same_answer) =
+                (SampleValue::Corpus, SampleValue::Corpus, Some(is_same));
         }
         (found.baseline, found.candidate) = (Some(baseline), Some(candidate));
         verdict(vec![task("t", vec![found])], "")
@@ -572,14 +573,15 @@ fn other_questions_are_never_compared_silently() {
     ] {
         let mut other = answered("t", 20, 1, 100, 79);
         let side = |text: &str| Some(text.to_owned());
-        other.unequal = vec![Difference { name: name.to_owned(), baseline: side("1"), candidate: side("2") }];
+        other.unequal = vec![SettingDifference { name: name.to_owned(), baseline: side("1"), candidate: side("2") }];
         let found = Case::of(vec![other]).judge();
         assert_eq!((found.verdict, found.codes()), (Verdict::Incomplete, vec![code]));
         assert_eq!((found.unit("t").test, found.unit("t").verdict), (None, Verdict::Incomplete));
     }
     let lowered = "severity: {evaluation-shots-differ: info}";
     let mut other = answered("t", 0, 0, 100, 79);
-    other.unequal = vec![Difference { name: "shots".to_owned(), baseline: None, candidate: Some("5".to_owned()) }];
+    other.unequal =
+        vec![SettingDifference { name: "shots".to_owned(), baseline: None, candidate: Some("5".to_owned()) }];
     let found = Case::of(vec![other]).under(lowered).judge();
     assert_eq!(found.unit("t").verdict, Verdict::Warn, "what was not tested never passes");
 }
@@ -637,8 +639,11 @@ fn contradictory_samples_are_not_tested() {
 fn damage_belongs_to_its_task() {
     let tasks = vec![answered("a", 0, 0, 100, 60), answered("b", 0, 0, 100, 60)];
     let mut candidate = run_of(&tasks, |pair| pair.baseline);
-    let damage =
-        |line| Damage { path: "samples_a.jsonl".to_owned(), line: Some(line), reason: "ends early".to_owned() };
+    let damage = |line| EvaluationDamage {
+        path: "samples_a.jsonl".to_owned(),
+        line: Some(line),
+        reason: "ends early".to_owned(),
+    };
     candidate.tasks.get_mut("a").expect("there").damages = vec![damage(3), damage(9)];
     let case = Case { sides: Some((run_of(&tasks, |pair| pair.baseline), candidate)), ..Case::of(tasks) };
     let found = case.judge();
@@ -653,7 +658,8 @@ fn missing_tasks_and_metrics_have_units_that_are_not_tested() {
     let tasks = vec![answered("a", 0, 0, 100, 60)];
     let mut baseline = run_of(&tasks, |pair| pair.baseline);
     let name = |metric: &str| ScoreName { metric: metric.to_owned(), filter: Some("none".to_owned()) };
-    let gone = Task { scores: BTreeMap::from([(name("acc"), score(0.5, None))]), ..Task::default() };
+    let gone =
+        EvaluationTask { scores: BTreeMap::from([(name("acc"), score(0.5, None))]), ..EvaluationTask::default() };
     baseline.tasks.insert("gone".to_owned(), gone);
     let mut with_missing = tasks;
     with_missing[0].metrics_missing = vec![(Side::Candidate, "f1,none".to_owned())];
@@ -688,7 +694,7 @@ fn a_model_of_one_side_has_units_that_are_not_tested() {
 
 #[test]
 fn settings_of_the_model_warn() {
-    let setting = |name: &str| Difference {
+    let setting = |name: &str| SettingDifference {
         name: name.to_owned(),
         baseline: Some("a".to_owned()),
         candidate: Some("b".to_owned()),
@@ -718,7 +724,7 @@ fn tasks_are_chosen_required_and_left_out() {
         );
     }
     let mut other = answered("arc", 0, 0, 10, 10);
-    other.unequal = vec![Difference { name: "shots".to_owned(), baseline: None, candidate: None }];
+    other.unequal = vec![SettingDifference { name: "shots".to_owned(), baseline: None, candidate: None }];
     let codes = verdict(vec![other], "evaluation: {required: [arc]}").1;
     assert_eq!(codes, texts(&["evaluation-required-task-missing", "evaluation-shots-differ"]), "there, and not tested");
 }

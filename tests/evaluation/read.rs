@@ -8,11 +8,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::data::fixture;
 use precision_gate::error::Result;
-use precision_gate::fetch::{self, FileEntry, Files, Memory, Source};
+use precision_gate::fetch::{self, FileEntry, Files, MemorySource, Source};
 use precision_gate::kind::SampleId;
 use precision_gate::pair::evaluation::{self as pair, PairedMetric};
 use precision_gate::read::evaluation::{
-    self, EvaluationFile, Evaluations, FileKind, Harness, KeptOpen, Score, TextPlace, Value as Measured,
+    self, EvaluationFile, EvaluationFileKind, Evaluations, Harness, OpenFiles, SampleValue as Measured, Score,
+    TextPlace,
 };
 use precision_gate::verdict::Side;
 use serde_json::{Value, json};
@@ -52,7 +53,7 @@ impl InMemory {
     fn new<'a>(files: impl IntoIterator<Item = (&'a str, Vec<u8>)>) -> Self {
         let bytes: BTreeMap<String, Source> = files
             .into_iter()
-            .map(|(path, bytes)| (path.to_owned(), Arc::new(Memory::new(path, bytes)) as Source))
+            .map(|(path, bytes)| (path.to_owned(), Arc::new(MemorySource::new(path, bytes)) as Source))
             .collect();
         let entries = bytes.iter().map(|(path, source)| FileEntry { path: path.clone(), len: source.len() }).collect();
         Self { entries, bytes }
@@ -119,8 +120,8 @@ fn fits(wanted: &Value, found: Option<&str>) -> bool {
 
 /// Codes whose cause the readers and pairs show, of both sides together.
 fn causes(baseline: &Evaluations, candidate: &Evaluations) -> BTreeSet<&'static str> {
-    let (models, alone) = pair::models(&baseline.runs, &candidate.runs);
-    let (records, files_alone) = pair::generations(&baseline.generations, &candidate.generations);
+    let (models, alone) = pair::pair_models(&baseline.runs, &candidate.runs);
+    let (records, files_alone) = pair::pair_generations(&baseline.generations, &candidate.generations);
     let mut causes = BTreeSet::new();
     let mut note = |code, is_so: bool| is_so.then(|| causes.insert(code));
     note("model-missing", !alone.is_empty() || !files_alone.is_empty());
@@ -196,7 +197,7 @@ fn every_case_is_read_and_paired_as_its_truth_says() {
                 wrong.push(format!("{name}: {code} of {found:?}, want {wanted:?}"));
             }
         }
-        let (models, _) = pair::models(&baseline.runs, &candidate.runs);
+        let (models, _) = pair::pair_models(&baseline.runs, &candidate.runs);
         for truth in case["truth"]["units"].as_array().expect("units") {
             let tasks = models.iter().flat_map(|model| &model.tasks);
             let of_task = tasks.filter(|task| fits(&truth["task"], Some(&task.name)));
@@ -258,7 +259,7 @@ fn lines(values: &[&str]) -> String {
 
 /// The only metric of two runs with one task.
 fn only_metric(baseline: &Evaluations, candidate: &Evaluations) -> PairedMetric {
-    let (models, alone) = pair::models(&baseline.runs, &candidate.runs);
+    let (models, alone) = pair::pair_models(&baseline.runs, &candidate.runs);
     assert!(alone.is_empty() && models.len() == 1 && models[0].tasks.len() == 1, "one model with one task");
     models[0].tasks[0].metrics[0].clone()
 }
@@ -278,7 +279,7 @@ fn evalscope_tells_scores_settings_and_reviews() {
     assert_eq!(samples.len(), 50);
     let folder = cases().join("evalscope_lost_14/gpu");
     let files = fetch::open(&folder.display().to_string()).expect("a folder");
-    let texts = evaluation::texts(files.as_ref(), &samples[0].texts).expect("texts");
+    let texts = evaluation::sample_texts(files.as_ref(), &samples[0].texts).expect("texts");
     assert!(texts.question.contains("What is 9 plus 4?"));
     assert_eq!((texts.answer.as_str(), texts.target.as_str()), ("ANSWER: D", "D"));
 }
@@ -293,7 +294,7 @@ fn percents_of_ais_bench_are_fractions_and_its_texts_come_from_the_predictions()
     assert!((task.scores.values().next().expect("a score").value - 0.77).abs() < 1e-12);
     let samples = &task.samples.as_ref().expect("samples").by_filter[&None];
     let files = fetch::open(&cases().join("ais_bench_worse/gpu").display().to_string()).expect("a folder");
-    let texts = evaluation::texts(files.as_ref(), &samples[0].texts).expect("texts");
+    let texts = evaluation::sample_texts(files.as_ref(), &samples[0].texts).expect("texts");
     assert!(texts.question.ends_with("How much is 63 + 73?"));
     assert_eq!(texts.answer, "63 plus 73 makes 146.\nanswer:146");
 }
@@ -316,17 +317,17 @@ fn texts_of_a_sample_are_those_of_its_line() {
     let task = &found.runs[0].tasks["toy_mirror"];
     let samples = &task.samples.as_ref().expect("samples").by_filter[&Some("none".to_owned())];
     let files = fetch::open(&cases().join("mirror_benign/npu").display().to_string()).expect("a folder");
-    let texts = evaluation::texts(files.as_ref(), &samples[0].texts).expect("texts");
+    let texts = evaluation::sample_texts(files.as_ref(), &samples[0].texts).expect("texts");
     assert_eq!(texts.question, "Turn: do me ki ba\nBack:");
     assert_eq!((texts.answer.as_str(), texts.target.as_str()), (" ba ki me do", "ba ki me do"));
     assert_eq!(samples[0].values["bleu"], Measured::Corpus);
-    let kept = KeptOpen::new(files.as_ref());
+    let kept = OpenFiles::new(files.as_ref());
     let all: BTreeSet<String> =
-        samples.iter().map(|sample| evaluation::texts(&kept, &sample.texts).expect("texts").question).collect();
+        samples.iter().map(|sample| evaluation::sample_texts(&kept, &sample.texts).expect("texts").question).collect();
     assert_eq!(all.len(), 70);
     let TextPlace::Line { path, len, .. } = samples[0].texts.clone();
     let beyond = TextPlace::Line { path, offset: 1 << 40, len };
-    assert!(evaluation::texts(files.as_ref(), &beyond).is_err());
+    assert!(evaluation::sample_texts(files.as_ref(), &beyond).is_err());
 }
 
 /// Files that count how often they are opened.
@@ -353,10 +354,10 @@ fn texts_of_many_samples_open_their_file_once() {
     let files = InMemory::new(whole.iter().map(|(path, bytes)| (path.as_str(), bytes.clone())));
     let found = read(&files);
     let counted = Counted(files, AtomicUsize::new(0));
-    let kept = KeptOpen::new(&counted);
+    let kept = OpenFiles::new(&counted);
     let samples = found.runs[0].tasks["toy_mirror"].samples.as_ref().expect("samples");
     for sample in samples.by_filter.values().flatten() {
-        evaluation::texts(&kept, &sample.texts).expect("texts");
+        evaluation::sample_texts(&kept, &sample.texts).expect("texts");
     }
     assert_eq!(counted.1.load(Ordering::Relaxed), 1);
 }
@@ -439,7 +440,7 @@ fn samples_without_results_are_compared_and_the_loss_is_told() {
         files.extend(content.map(|bytes| (path, bytes)));
         let found = read_map(&files);
         assert_eq!(found.runs[0].damages.len(), 1);
-        let (models, _) = pair::models(&baseline.runs, &found.runs);
+        let (models, _) = pair::pair_models(&baseline.runs, &found.runs);
         assert!(models[0].settings.is_empty() && models[0].missing.is_empty());
         assert!(models[0].tasks[0].metrics.iter().all(|metric| metric.pairs.len() == 70));
     }
@@ -490,7 +491,7 @@ fn marks_line_ends_and_bare_nan_are_read() {
         *bytes = format!("\u{feff}{text}").into_bytes();
     }
     let marked = read_map(&files);
-    let metrics = pair::models(&plain.runs, &marked.runs).0.remove(0).tasks.remove(0).metrics;
+    let metrics = pair::pair_models(&plain.runs, &marked.runs).0.remove(0).tasks.remove(0).metrics;
     assert_eq!(metrics.len(), 4);
     assert!(metrics.iter().all(|metric| metric.pairs.len() == 70 && metric.has_samples));
     assert!(causes(&plain, &marked).is_empty());
@@ -548,7 +549,7 @@ fn failed_requests_are_counted_once() {
     assert_eq!(found.runs[0].tasks["general_mcq_sums"].errors, 1, "three, two of which the reviews tell");
     assert_eq!(found.runs[0].tasks["general_mcq_more"].errors, 0);
     let baseline = side("evalscope_lost_14", "gpu");
-    let (models, _) = pair::models(&baseline.runs, &found.runs);
+    let (models, _) = pair::pair_models(&baseline.runs, &found.runs);
     let task = models[0].tasks.iter().find(|task| task.name == "general_mcq_sums").expect("the task");
     assert_eq!((task.metrics[0].left_out.failed, task.metrics[0].pairs.len()), (2, 48));
 }
@@ -602,18 +603,18 @@ fn records_pair_by_shared_keys_and_else_by_line() {
     let of = |text: String| read(&InMemory::new([("a.jsonl", text.into_bytes())]));
     let ours = of(record("x1", "P") + &record("x2", "Q") + &record("x3", "R"));
     let random = of(record("y1", "P") + &record("y2", "Q") + &record("y3", "S"));
-    let (pairs, _) = pair::generations(&ours.generations, &random.generations);
+    let (pairs, _) = pair::pair_generations(&ours.generations, &random.generations);
     assert_eq!((pairs[0].pairs.len(), pairs[0].prompts), (2, 1));
     assert_eq!(pairs[0].names, ["1", "2"]);
     let other_order = of(record("x3", "R") + &record("x1", "P") + &record("x1", "P"));
-    let (pairs, _) = pair::generations(&ours.generations, &other_order.generations);
+    let (pairs, _) = pair::pair_generations(&ours.generations, &other_order.generations);
     assert_eq!(pairs[0].names, ["x1", "x3"]);
     assert_eq!((pairs[0].pairs.as_slice(), pairs[0].only_baseline), ([(0, 1), (2, 0)].as_slice(), 1));
     let same_id = of(record("x", "P") + &record("x", "Q") + &record("x", "R"));
-    let (pairs, _) = pair::generations(&same_id.generations, &same_id.generations);
+    let (pairs, _) = pair::pair_generations(&same_id.generations, &same_id.generations);
     assert_eq!((pairs[0].names.len(), pairs[0].contradictory), (3, 0));
     let contradicting = of(record("x1", "P") + &record("x1", "Q") + &record("x2", "Q"));
-    let (pairs, _) = pair::generations(&ours.generations, &contradicting.generations);
+    let (pairs, _) = pair::pair_generations(&ours.generations, &contradicting.generations);
     assert_eq!((pairs[0].names.len(), pairs[0].contradictory, pairs[0].only_baseline), (1, 1, 1));
 }
 
@@ -624,9 +625,9 @@ fn models_pair_by_name_and_one_on_each_side_whatever_its_name() {
         (path, results(1).to_string().into_bytes())
     };
     let of = |folders: &[&str]| read_map(&folders.iter().map(|folder| run(folder)).collect());
-    let (pairs, alone) = pair::models(&of(&["a"]).runs, &of(&["b"]).runs).names();
+    let (pairs, alone) = pair::pair_models(&of(&["a"]).runs, &of(&["b"]).runs).names();
     assert_eq!((pairs, alone.len()), (vec!["b".to_owned()], 0));
-    let (pairs, alone) = pair::models(&of(&["a", "b"]).runs, &of(&["a", "c"]).runs).names();
+    let (pairs, alone) = pair::pair_models(&of(&["a", "b"]).runs, &of(&["a", "c"]).runs).names();
     assert_eq!(pairs, ["a"]);
     assert_eq!(alone, [(Side::Baseline, "b".to_owned()), (Side::Candidate, "c".to_owned())]);
     let twice = of(&["x/a", "y/a"]);
@@ -692,7 +693,7 @@ fn files_of_other_checks_are_no_evaluations() {
 
 #[test]
 fn every_file_of_the_cases_has_its_kind() {
-    let mut kinds: BTreeMap<FileKind, usize> = BTreeMap::new();
+    let mut kinds: BTreeMap<EvaluationFileKind, usize> = BTreeMap::new();
     for entry in fs::read_dir(cases()).expect("cases").flatten().filter(|entry| entry.path().is_dir()) {
         for side in ["gpu", "npu"] {
             let files = fetch::open(&entry.path().join(side).display().to_string()).expect("a folder");

@@ -10,8 +10,8 @@ use precision_gate::publish::github::GitHub;
 use precision_gate::publish::gitlab::GitLab;
 use precision_gate::publish::proposal::{Proposal, ProposedFile};
 use precision_gate::publish::proposer::Push;
-use precision_gate::publish::status::{Report, State};
-use precision_gate::publish::tree::Folder;
+use precision_gate::publish::status::{CommitReport, RunState};
+use precision_gate::publish::tree::TreeFolder;
 
 use crate::forge::contract::Contract;
 
@@ -53,11 +53,11 @@ const DOCUMENTED: [(&str, &[&str]); 29] = [
     ("users/get-authenticated", &["metadata: read"]),
 ];
 
-fn report() -> Report {
-    Report {
+fn report() -> CommitReport {
+    CommitReport {
         name: "precision-gate".into(),
         commit: COMMIT.into(),
-        state: State::Running,
+        state: RunState::Running,
         warn: precision_gate::policy::publish::WarnAs::Neutral,
         report_only: false,
         title: "running".into(),
@@ -84,7 +84,7 @@ fn proposal() -> Proposal {
 fn calls(forge: &dyn Forge) -> Vec<Call> {
     let (report, proposal) = (report(), proposal());
     let mut calls = vec![
-        forge.me(),
+        forge.token_user(),
         forge.pull(7),
         forge.comments(7, 1),
         forge.create_comment(7, "b"),
@@ -92,7 +92,7 @@ fn calls(forge: &dyn Forge) -> Vec<Call> {
         forge.delete_comment(7, 1),
         forge.repository(),
         forge.branch("main"),
-        forge.entries(&Folder { commit: COMMIT, path: "ci", id: COMMIT }, 1),
+        forge.entries(&TreeFolder { commit: COMMIT, path: "ci", id: COMMIT }, 1),
         forge.file("ci/gate.yml", COMMIT),
     ];
     calls.push(forge.open_pulls(1));
@@ -122,7 +122,7 @@ fn calls(forge: &dyn Forge) -> Vec<Call> {
     }
     if let Some(tracker) = forge.tracker() {
         calls.extend([tracker.issues(1), tracker.create_issue("t", "b"), tracker.update_issue(4, "b", None)]);
-        calls.extend([tracker.label_issue(4), tracker.remarks(4, 1), tracker.remark(4, "b")]);
+        calls.extend([tracker.label_issue(4), tracker.issue_comments(4, 1), tracker.comment_on_issue(4, "b")]);
     }
     if let Some(proposer) = forge.proposer() {
         calls.extend([proposer.rights("alice"), proposer.open(&proposal)]);

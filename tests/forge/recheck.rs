@@ -15,7 +15,7 @@ use precision_gate::gate::{self, Quiet, Request};
 use precision_gate::judge::register;
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::policy::Policy;
-use precision_gate::policy::location::Held;
+use precision_gate::policy::location::TrustedLocation;
 use precision_gate::policy::value::Date;
 use precision_gate::report::messages::Language;
 use precision_gate::report::rewrite::rewrite;
@@ -36,7 +36,7 @@ fn fixture(name: &str) -> [PathBuf; 2] {
 }
 
 fn policy_of(text: &str) -> Policy {
-    let codes: Vec<&str> = register::all().map(|rule| rule.code).collect();
+    let codes: Vec<&str> = register::all_rules().map(|rule| rule.code).collect();
     let today = Date::try_from("2026-11-21".to_owned()).expect("a date");
     Policy { today, ..Policy::parse("policy.yml", text, &codes).expect("a sound policy") }
 }
@@ -47,7 +47,7 @@ fn judged(sides: &[PathBuf; 2], policy: &Policy, checks: &[CheckId]) -> GateResu
     let (checks, policy) = (checks.to_vec(), policy.clone());
     let request = Request {
         several: Default::default(),
-        baseline: Held::own(baseline),
+        baseline: TrustedLocation::own(baseline),
         candidate,
         checks,
         policy,

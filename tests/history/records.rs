@@ -10,8 +10,8 @@ use precision_gate::history::record::Record;
 use precision_gate::history::series::series_of;
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::policy::Policy;
-use precision_gate::policy::location::Held;
-use precision_gate::report::sink::Dropped;
+use precision_gate::policy::location::TrustedLocation;
+use precision_gate::report::sink::DiscardingSink;
 use precision_gate::result::history::Case;
 use precision_gate::result::history::Suite;
 use precision_gate::verdict::CheckId;
@@ -25,7 +25,7 @@ fn of(folder: &Path) -> Option<Record> {
         sides.iter().find(|side| side.exists()).map(|side| side.display().to_string())
     };
     let request = Request {
-        baseline: Held::own(side("gpu")?),
+        baseline: TrustedLocation::own(side("gpu")?),
         several: Default::default(),
         candidate: side("npu")?,
         checks: Request::ALL_CHECKS.to_vec(),
@@ -33,7 +33,7 @@ fn of(folder: &Path) -> Option<Record> {
         matching: Matching::default(),
     };
     let fetcher = Fetcher::default();
-    let surroundings = Surroundings::new(&fetcher, &Dropped);
+    let surroundings = Surroundings::new(&fetcher, &DiscardingSink);
     let judged = run_by(&request, &surroundings, &Measurements::default(), &Quiet).expect("both sides are there");
     let suite = Suite::default();
     let time = "2026-11-21T02:00:00Z".parse().expect("a time");

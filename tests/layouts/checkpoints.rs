@@ -8,8 +8,8 @@ use precision_gate::check::Command;
 use precision_gate::gate::{Quiet, Request, run};
 use precision_gate::judge::register;
 use precision_gate::policy::Policy;
-use precision_gate::policy::location::Held;
-use precision_gate::report::escape::Target;
+use precision_gate::policy::location::TrustedLocation;
+use precision_gate::report::escape::TextTarget;
 use precision_gate::report::messages::Language;
 use precision_gate::report::writer;
 use precision_gate::report::writer::Writer;
@@ -65,9 +65,9 @@ fn cases(folder: &Path) -> Vec<PathBuf> {
 
 /// Judges two sides; every finding has its text in both languages.
 fn judged(baseline: &Path, candidate: &Path, policy: &str) -> GateResult {
-    let codes: Vec<&str> = register::all().map(|rule| rule.code).collect();
+    let codes: Vec<&str> = register::all_rules().map(|rule| rule.code).collect();
     let request = Request {
-        baseline: Held::own(baseline.display().to_string()),
+        baseline: TrustedLocation::own(baseline.display().to_string()),
         several: Default::default(),
         candidate: candidate.display().to_string(),
         checks: Command::Compare.checks(),
@@ -76,8 +76,8 @@ fn judged(baseline: &Path, candidate: &Path, policy: &str) -> GateResult {
     };
     let mut result = run(&request, &Quiet).expect("both paths are there").result;
     for language in [Language::Zh, Language::En] {
-        let writer = Writer::of(&result, language, Target::Plain);
-        writer::fill(&mut result.findings, &writer).expect("every finding has its text");
+        let writer = Writer::from_result(&result, language, TextTarget::Plain);
+        writer::write_finding_texts(&mut result.findings, &writer).expect("every finding has its text");
     }
     result
 }

@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::path::Path;
 
 use precision_gate::error::ErrorKind;
-use precision_gate::fetch::{Disk, Fetcher, Files, Memory, read_all};
+use precision_gate::fetch::{Disk, Fetcher, Files, MemorySource, read_all};
 use precision_gate::read::archive::folder;
 use precision_gate::verdict::Verdict;
 use tempfile::TempDir;
@@ -59,7 +59,7 @@ fn add(writer: &mut zip::ZipWriter<std::io::Cursor<Vec<u8>>>, folder: &Path, pre
 }
 
 fn open(place: &TempDir, bytes: Vec<u8>, disk: u64) -> precision_gate::error::Result<folder::Folder> {
-    folder::open(std::sync::Arc::new(Memory::new("x", bytes)), "x", &Disk::new(place.path().to_owned(), disk))
+    folder::open(std::sync::Arc::new(MemorySource::new("x", bytes)), "x", &Disk::new(place.path().to_owned(), disk))
 }
 
 #[test]

@@ -191,7 +191,7 @@ fn the_newest_run_that_has_the_artifact_gives_the_baseline() {
     let opened = github.forge.open(LOCATION, Trust::Baseline).expect("found");
     assert!(content(&opened) == wanted);
     let origin = opened.origin.expect("a forge's");
-    assert_eq!((origin.what.as_str(), origin.passed_over), ("run 2 of nightly.yml on main", 1));
+    assert_eq!((origin.description.as_str(), origin.passed_over), ("run 2 of nightly.yml on main", 1));
     assert_eq!(origin.created.as_deref(), Some("2026-11-20"));
     assert_eq!(origin.proved, Some(Digest::of(&wanted)));
     let storage = github.storage.seen();
@@ -333,7 +333,7 @@ fn gitlab_gives_a_jobs_artifacts_and_where_they_come_from() {
     let opened = forge.open("gitlab://group/model/train:gpu?ref=main", Trust::Baseline).expect("found");
     assert_eq!(content(&opened), b"golden");
     let origin = opened.origin.expect("a forge's");
-    assert_eq!((origin.what.as_str(), origin.passed_over), ("job 80 (train:gpu) on main", 1));
+    assert_eq!((origin.description.as_str(), origin.passed_over), ("job 80 (train:gpu) on main", 1));
     assert!(storage.seen().iter().all(|seen| !seen.headers.contains_key("private-token")), "the token stays");
     let error = forge.open("gitlab://group/model/other?ref=main", Trust::Baseline).err().expect("no such job");
     assert_eq!(error.kind(), ErrorKind::NotFound);

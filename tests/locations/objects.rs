@@ -8,8 +8,8 @@ use precision_gate::fetch::{Fetcher, read_all};
 use precision_gate::gate::{self, Quiet, Request, Surroundings};
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::policy::Policy;
-use precision_gate::policy::location::Held;
-use precision_gate::report::sink::Dropped;
+use precision_gate::policy::location::TrustedLocation;
+use precision_gate::report::sink::DiscardingSink;
 use precision_gate::result::GateResult;
 use precision_gate::verdict::Verdict;
 
@@ -39,14 +39,14 @@ pub(crate) fn upload(server: &Server, folder: &Path, prefix: &str) {
 
 pub(crate) fn judge(baseline: &str, candidate: &str, fetcher: &Fetcher) -> GateResult {
     let request = Request {
-        baseline: Held::own(baseline.to_owned()),
+        baseline: TrustedLocation::own(baseline.to_owned()),
         several: Default::default(),
         candidate: candidate.to_owned(),
         checks: Request::ALL_CHECKS.to_vec(),
         policy: Policy::default(),
         matching: Matching::default(),
     };
-    gate::run_by(&request, &Surroundings::new(fetcher, &Dropped), &Measurements::default(), &Quiet)
+    gate::run_by(&request, &Surroundings::new(fetcher, &DiscardingSink), &Measurements::default(), &Quiet)
         .expect("judged")
         .result
 }
@@ -122,7 +122,7 @@ fn a_service_that_is_out_is_not_asked_for_every_object() {
     }
     let asked = server.seen().iter().filter(|seen| seen.path.len() == "/bucket/run/00".len()).count();
     assert_eq!(asked, 9, "three objects, three tries each");
-    assert!(fetcher.failure().is_some());
+    assert!(fetcher.first_failure().is_some());
 }
 
 #[test]

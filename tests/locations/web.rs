@@ -76,7 +76,7 @@ fn faults_while_blocks_are_read_are_mended_or_told() {
             (Ok(found), Ok(())) => assert!(found == wanted, "{name}: other bytes"),
             (Err(error), Err(kind)) => {
                 assert_eq!(error.kind(), kind, "{name}: {error}");
-                assert_eq!(fetcher.failure().is_some(), kind == ErrorKind::Unavailable, "{name}");
+                assert_eq!(fetcher.first_failure().is_some(), kind == ErrorKind::Unavailable, "{name}");
             }
             (found, _) => panic!("{name}: {:?}", found.map(|found| found.len())),
         }

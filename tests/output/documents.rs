@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use precision_gate::output::Set;
+use precision_gate::output::DocumentSet;
 use tempfile::TempDir;
 
 use crate::data::fixture;
@@ -48,7 +48,10 @@ fn everything_that_is_written_is_listed() {
         let (code, error) = ended(command);
         assert!(code == 0 || code == 1, "{shown}: {error}");
         for name in names(&folder.path().join("out")) {
-            assert!(Set::Run.rank(&name).is_some(), "{name} is not listed: the next run would leave it ({shown})");
+            assert!(
+                DocumentSet::Run.write_order(&name).is_some(),
+                "{name} is not listed: the next run would leave it ({shown})"
+            );
             kinds.insert(name);
         }
     }
@@ -64,15 +67,15 @@ fn every_name_in_the_code_that_writes_is_listed() {
     let sources = root.join("src");
     let writers = ["report/write.rs", "report/folder.rs"].map(|file| sources.join(file));
     let pictures = fs::read_dir(sources.join("report/checks")).expect("a folder").flatten().map(|entry| entry.path());
-    let of_run = writers.into_iter().chain(pictures).map(|file| (file, Set::Run));
-    for (file, set) in of_run.chain([(sources.join("signoff/write.rs"), Set::Signoff)]) {
+    let of_run = writers.into_iter().chain(pictures).map(|file| (file, DocumentSet::Run));
+    for (file, set) in of_run.chain([(sources.join("signoff/write.rs"), DocumentSet::Signoff)]) {
         let text = fs::read_to_string(&file).expect("a source");
         let file = file.display();
         for literal in text.split('"').skip(1).step_by(2) {
             let Some((stem, ending)) = literal.rsplit_once('.') else { continue };
             let is_name = !stem.contains([' ', '{', '}', '/']) && ending.chars().all(|c| c.is_ascii_lowercase());
             if is_name && !stem.is_empty() {
-                assert!(set.rank(literal).is_some(), "{file} writes {literal}");
+                assert!(set.write_order(literal).is_some(), "{file} writes {literal}");
                 found += 1;
             }
         }

@@ -4,12 +4,12 @@
 use std::fs;
 use std::io::Read;
 
-use precision_gate::msprobe::table::{Cell, Table};
-use precision_gate::output::{Output, Set};
-use precision_gate::report::folder::{Folder, Options};
+use precision_gate::msprobe::table::{Cell, MsprobeTable};
+use precision_gate::output::{DocumentSet, Output};
+use precision_gate::report::folder::{FolderOptions, ReportFolder};
 use precision_gate::report::messages::Language;
 use precision_gate::report::sink::Sink;
-use precision_gate::report::terminal::Detail;
+use precision_gate::report::terminal::TerminalDetail;
 use precision_gate::report::{annotations, code_quality, escape, issue, junit, metrics, sarif, terminal};
 use precision_gate::result::GateResult;
 use precision_gate::result::load;
@@ -83,7 +83,8 @@ fn texts(value: &Value, seen: &mut dyn FnMut(&str)) {
 #[test]
 fn documents_for_systems_hold_every_name() {
     let result = result();
-    let issues = issue::all(&result, &issue::Options { language: Language::En, source_root: None }).expect("issues");
+    let issues =
+        issue::all_issues(&result, &issue::IssueOptions { language: Language::En, source_root: None }).expect("issues");
     let xml = junit::render(&result, &issues, &[]).expect("renders");
     hides_nothing("junit.xml", &xml);
     let options = roxmltree::ParsingOptions { nodes_limit: u32::MAX, ..Default::default() };
@@ -110,9 +111,11 @@ fn documents_for_systems_hold_every_name() {
 #[test]
 fn the_terminal_and_a_runners_log_show_every_name() {
     let result = result();
-    let options = terminal::Options { language: Language::En, colour: false, report: "out", detail: Detail::All };
+    let options =
+        terminal::TerminalOptions { language: Language::En, colour: false, report: "out", detail: TerminalDetail::All };
     hides_nothing("the terminal", &terminal::render(&result, &options).expect("renders"));
-    let issues = issue::all(&result, &issue::Options { language: Language::En, source_root: None }).expect("issues");
+    let issues =
+        issue::all_issues(&result, &issue::IssueOptions { language: Language::En, source_root: None }).expect("issues");
     for line in annotations::render(&result, &issues, Language::En).expect("renders") {
         hides_nothing("an annotation", &line);
     }
@@ -126,21 +129,21 @@ fn the_terminal_and_a_runners_log_show_every_name() {
 }
 
 /// Tables through the folder, as a run writes them.
-fn written(table: Table, xlsx: bool) -> TempDir {
+fn written(table: MsprobeTable, xlsx: bool) -> TempDir {
     let folder = TempDir::new().expect("a folder");
-    let out = Folder::new(
-        Output::begin(&folder.path().join("out"), Set::Run).expect("begun"),
-        Options { xlsx, ..Options::default() },
+    let out = ReportFolder::new(
+        Output::begin(&folder.path().join("out"), DocumentSet::Run).expect("begun"),
+        FolderOptions { xlsx, ..FolderOptions::default() },
     );
     out.table(table.into()).expect("written");
     out.finish().expect("finished").output.commit().expect("committed");
     folder
 }
 
-fn table(cells: Vec<Cell<'static>>, columns: usize) -> Table {
+fn table(cells: Vec<Cell<'static>>, columns: usize) -> MsprobeTable {
     let rows: Vec<Vec<Cell<'static>>> = cells.chunks(columns).map(<[Cell<'static>]>::to_vec).collect();
     let columns = (0..columns).map(|index| format!("c{index}")).collect();
-    Table { name: "compare_result_step0".into(), sheet: "s".into(), columns, rows }
+    MsprobeTable { name: "compare_result_step0".into(), sheet: "s".into(), columns, rows }
 }
 
 #[test]

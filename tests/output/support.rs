@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use precision_gate::output::Set;
+use precision_gate::output::DocumentSet;
 use tempfile::TempDir;
 
 /// Variables that tell a job of CI, which these tests are not.
@@ -51,7 +51,7 @@ pub(crate) type Documents = BTreeMap<String, Vec<u8>>;
 pub(crate) fn documents(folder: &Path) -> Documents {
     names(folder)
         .into_iter()
-        .filter(|name| Set::Run.rank(name).is_some())
+        .filter(|name| DocumentSet::Run.write_order(name).is_some())
         .map(|name| (name.clone(), fs::read(folder.join(&name)).expect("a document")))
         .collect()
 }

@@ -16,7 +16,7 @@ fn root() -> &'static Path {
 }
 
 fn finding_codes() -> Vec<&'static str> {
-    register::all().map(|rule| rule.code).collect()
+    register::all_rules().map(|rule| rule.code).collect()
 }
 
 /// The canonical form of the policy `text`, which was read again; `None` where it is no policy.

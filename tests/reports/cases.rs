@@ -3,9 +3,9 @@
 use precision_gate::gate::{self, Quiet, Request};
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::policy::Policy;
-use precision_gate::policy::location::Held;
+use precision_gate::policy::location::TrustedLocation;
 use precision_gate::policy::value::Date;
-use precision_gate::report::Outcome;
+use precision_gate::report::RunOutcome;
 use precision_gate::verdict::CheckId;
 
 use crate::data::fixture;
@@ -67,9 +67,9 @@ pub(crate) fn find(name: &str) -> &'static Case {
 
 impl Case {
     /// Runs the gate; locations are those of no machine.
-    pub(crate) fn run(&self) -> Outcome {
+    pub(crate) fn run(&self) -> RunOutcome {
         let request = Request {
-            baseline: Held::own(fixture(self.baseline).display().to_string()),
+            baseline: TrustedLocation::own(fixture(self.baseline).display().to_string()),
             several: Default::default(),
             candidate: fixture(self.candidate).display().to_string(),
             checks: vec![self.check],

@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use precision_gate::gate::{self, Quiet, Request};
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::policy::Policy;
-use precision_gate::policy::location::Held;
-use precision_gate::report::lines::Lines;
+use precision_gate::policy::location::TrustedLocation;
+use precision_gate::report::lines::OperationLines;
 use precision_gate::report::messages::Language;
 use precision_gate::report::summary::COMMENT_LIMIT;
 use precision_gate::report::templates::Templates;
@@ -45,15 +45,15 @@ fn names(value: &Value, into: &mut BTreeSet<String>) {
 }
 
 /// The three documents that people read, by their names.
-fn documents(result: &GateResult, lines: &Lines<'_>) -> [(&'static str, String); 3] {
+fn documents(result: &GateResult, lines: &OperationLines<'_>) -> [(&'static str, String); 3] {
     let templates = Templates::shipped();
-    let shown = terminal::Options {
+    let shown = terminal::TerminalOptions {
         language: Language::Zh,
         colour: false,
         report: "precision-gate-out/report.html",
-        detail: terminal::Detail::default(),
+        detail: terminal::TerminalDetail::default(),
     };
-    let whole = page::Options { language: Language::Zh, templates: &templates };
+    let whole = page::PageOptions { language: Language::Zh, templates: &templates };
     [
         ("summary.md", comment(result, Language::Zh, COMMENT_LIMIT)),
         ("terminal", terminal::render(result, &shown).expect("renders")),
@@ -71,11 +71,11 @@ fn reports_in_chinese_hold_no_english_and_no_stray_space() {
                 outcome.result.baseline.as_mut().expect("a baseline").label = baseline.into();
                 outcome.result.candidate.label = candidate.into();
             }
-            found += &english_in(case.name, &outcome.result, &Lines::from(outcome.operations.as_slice()));
+            found += &english_in(case.name, &outcome.result, &OperationLines::from(outcome.operations.as_slice()));
         }
     }
     for (name, result) in evaluation::kinds().into_iter().chain(operators::kinds()).chain(performance::kinds()) {
-        found += &english_in(name, &result, &Lines::from([].as_slice()));
+        found += &english_in(name, &result, &OperationLines::from([].as_slice()));
     }
     assert!(found.is_empty(), "\n{found}");
 }
@@ -84,7 +84,7 @@ fn reports_in_chinese_hold_no_english_and_no_stray_space() {
 const QUOTED: [&str; 2] = ["luz", "pa"];
 
 /// English words and stray spaces in the Chinese documents of a result.
-fn english_in(case: &str, result: &GateResult, lines: &Lines<'_>) -> String {
+fn english_in(case: &str, result: &GateResult, lines: &OperationLines<'_>) -> String {
     let mut found = String::new();
     let mut known = BTreeSet::new();
     let artifacts = serde_json::to_value(result).expect("JSON");
@@ -124,7 +124,7 @@ fn every_case_is_told_in_chinese() {
     let told = |pair: &PathBuf| {
         let side = |side: &str| pair.join(side).display().to_string();
         let request = Request {
-            baseline: Held::own(side("gpu")),
+            baseline: TrustedLocation::own(side("gpu")),
             several: Default::default(),
             candidate: side("npu"),
             checks: Request::ALL_CHECKS.to_vec(),
@@ -132,7 +132,9 @@ fn every_case_is_told_in_chinese() {
             matching: Matching::default(),
         };
         match gate::run(&request, &Quiet) {
-            Ok(outcome) => english_in(&pair.display().to_string(), &outcome.result, &Lines::from([].as_slice())),
+            Ok(outcome) => {
+                english_in(&pair.display().to_string(), &outcome.result, &OperationLines::from([].as_slice()))
+            }
             Err(error) => {
                 let said = sentences::said(&error.to_string(), Language::Zh).into_owned();
                 let left = words::english(&said, &BTreeSet::new());

@@ -1,10 +1,10 @@
 //! The comment and the terminal's summary, as people read them.
 
 use precision_gate::report::messages::Language;
-use precision_gate::report::summary::{self, COMMENT_LIMIT, Picture};
+use precision_gate::report::summary::{self, COMMENT_LIMIT, LinkedPicture};
 use precision_gate::report::templates::Templates;
 use precision_gate::report::terminal;
-use precision_gate::report::terminal::Detail;
+use precision_gate::report::terminal::TerminalDetail;
 use precision_gate::result::GateResult;
 use serde_json::json;
 
@@ -12,7 +12,7 @@ use crate::reports::cases::{self, CASES};
 
 pub(crate) fn comment(result: &GateResult, language: Language, limit: usize) -> String {
     let templates = Templates::shipped();
-    let options = summary::Options { language, limit, pictures: &[], diagram: true, templates: &templates };
+    let options = summary::SummaryOptions { language, limit, pictures: &[], diagram: true, templates: &templates };
     summary::render(result, &options).expect("the shipped template renders")
 }
 
@@ -27,15 +27,15 @@ fn every_end_of_a_run_reads_well_in_both_languages() {
         for (language, tag) in [(Language::En, "en"), (Language::Zh, "zh")] {
             let name = format!("{}.{tag}", case.name);
             insta::assert_snapshot!(format!("comment.{name}"), comment(&result, language, COMMENT_LIMIT));
-            let options = terminal::Options {
+            let options = terminal::TerminalOptions {
                 language,
                 colour: false,
                 report: "precision-gate-out/report.html",
-                detail: Detail::All,
+                detail: TerminalDetail::All,
             };
             let shown = terminal::render(&result, &options).expect("renders");
             insta::assert_snapshot!(format!("terminal.{name}"), shown);
-            let options = terminal::Options { detail: Detail::Opening, ..options };
+            let options = terminal::TerminalOptions { detail: TerminalDetail::Opening, ..options };
             let shown = terminal::render(&result, &options).expect("renders");
             insta::assert_snapshot!(format!("terminal_short.{name}"), shown);
         }
@@ -77,11 +77,11 @@ fn earlier_runs_read_well_in_both_languages() {
     let mut result = with_history();
     for (language, tag) in [(Language::En, "en"), (Language::Zh, "zh")] {
         insta::assert_snapshot!(format!("comment.history.{tag}"), comment(&result, language, COMMENT_LIMIT));
-        let options = terminal::Options {
+        let options = terminal::TerminalOptions {
             language,
             colour: false,
             report: "precision-gate-out/report.html",
-            detail: Detail::All,
+            detail: TerminalDetail::All,
         };
         insta::assert_snapshot!(
             format!("terminal.history.{tag}"),
@@ -109,9 +109,9 @@ fn a_short_limit_keeps_verdict_and_culprit_and_says_what_is_left_out() {
 fn only_https_pictures_are_linked() {
     let result = cases::find("culprit_forward").run().result;
     let templates = Templates::shipped();
-    let picture = |url: &str| Picture { name: "divergence", url: url.to_owned() };
+    let picture = |url: &str| LinkedPicture { name: "divergence", url: url.to_owned() };
     let pictures = [picture("https://host/a.png"), picture("http://host/b.png"), picture("https://host/c) ![x](d")];
-    let options = summary::Options {
+    let options = summary::SummaryOptions {
         language: Language::En,
         limit: COMMENT_LIMIT,
         pictures: &pictures,
@@ -128,7 +128,8 @@ fn only_https_pictures_are_linked() {
 fn colour_marks_the_verdict_and_nothing_else_changes() {
     let result = cases::find("culprit_forward").run().result;
     let shown = |colour| {
-        let options = terminal::Options { language: Language::En, colour, report: "", detail: Detail::All };
+        let options =
+            terminal::TerminalOptions { language: Language::En, colour, report: "", detail: TerminalDetail::All };
         terminal::render(&result, &options).expect("renders")
     };
     let (plain, coloured) = (shown(false), shown(true));
@@ -147,7 +148,7 @@ fn a_users_template_takes_the_place_of_a_shipped_one() {
     let render = |text: &str| {
         std::fs::write(folder.path().join("summary.md.j2"), text).expect("written");
         let templates = Templates::with_folder(folder.path()).expect("read");
-        let options = summary::Options {
+        let options = summary::SummaryOptions {
             language: Language::Zh,
             limit: COMMENT_LIMIT,
             pictures: &[],

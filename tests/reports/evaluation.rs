@@ -3,13 +3,13 @@
 use precision_gate::gate::{self, Quiet, Request};
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::policy::Policy;
-use precision_gate::policy::location::Held;
+use precision_gate::policy::location::TrustedLocation;
 use precision_gate::report::messages::Language;
 use precision_gate::report::page;
 use precision_gate::report::pictures;
-use precision_gate::report::summary::{self, COMMENT_LIMIT, Picture};
+use precision_gate::report::summary::{self, COMMENT_LIMIT, LinkedPicture};
 use precision_gate::report::templates::Templates;
-use precision_gate::report::terminal::{self, Detail};
+use precision_gate::report::terminal::{self, TerminalDetail};
 use precision_gate::report::{issue, junit, metrics};
 use precision_gate::result::GateResult;
 use precision_gate::result::identity::identify;
@@ -232,14 +232,15 @@ fn many(tasks: u64, failing: u64) -> GateResult {
     result(&units, &findings)
 }
 
-fn shown(result: &GateResult, language: Language, detail: Detail) -> String {
-    let options = terminal::Options { language, colour: false, report: "precision-gate-out/report.html", detail };
+fn shown(result: &GateResult, language: Language, detail: TerminalDetail) -> String {
+    let options =
+        terminal::TerminalOptions { language, colour: false, report: "precision-gate-out/report.html", detail };
     terminal::render(result, &options).expect("renders")
 }
 
 fn page_of(result: &GateResult, language: Language) -> String {
     let templates = Templates::shipped();
-    let options = page::Options { language, templates: &templates };
+    let options = page::PageOptions { language, templates: &templates };
     page::render(result, &[].as_slice().into(), &options).expect("renders")
 }
 
@@ -255,7 +256,10 @@ fn every_end_of_an_evaluation_reads_well_in_both_languages() {
                 format!("comment.evaluation_{name}.{tag}"),
                 comment(&result, language, COMMENT_LIMIT)
             );
-            insta::assert_snapshot!(format!("terminal.evaluation_{name}.{tag}"), shown(&result, language, Detail::All));
+            insta::assert_snapshot!(
+                format!("terminal.evaluation_{name}.{tag}"),
+                shown(&result, language, TerminalDetail::All)
+            );
         }
     }
 }
@@ -301,7 +305,7 @@ fn a_thousand_tasks_fit_the_comment_and_all_stand_in_the_page() {
         for task in 0..tasks {
             assert!(html.contains(&format!("benchmark_{task:04}_of")), "{task}");
         }
-        assert_eq!(pictures::all(&result, Language::En).expect("drawn").len(), 1);
+        assert_eq!(pictures::draw_all(&result, Language::En).expect("drawn").len(), 1);
     }
     let text = comment(&many(1000, 3), Language::En, COMMENT_LIMIT);
     assert!(text.contains("; 2 more tasks drop"), "{text}");
@@ -326,9 +330,9 @@ fn the_page_shows_both_answers_and_marks_where_they_part() {
 fn pictures_are_linked_in_the_comment() {
     let templates = Templates::shipped();
     let pictures =
-        ["evaluation", "monitor", "trend"].map(|name| Picture { name, url: format!("https://host/{name}.png") });
+        ["evaluation", "monitor", "trend"].map(|name| LinkedPicture { name, url: format!("https://host/{name}.png") });
     for language in Language::ALL {
-        let options = summary::Options {
+        let options = summary::SummaryOptions {
             language,
             limit: COMMENT_LIMIT,
             pictures: &pictures,
@@ -359,21 +363,22 @@ fn the_picture_is_drawn_whatever_the_numbers_are() {
     for units in units.iter().map(std::slice::from_ref).chain([units.as_slice()]) {
         let result = result(units, &[]);
         for language in Language::ALL {
-            let drawn = pictures::all(&result, language).expect("drawn");
+            let drawn = pictures::draw_all(&result, language).expect("drawn");
             assert_eq!(drawn.len(), 1);
-            let again = pictures::all(&result, language).expect("drawn");
+            let again = pictures::draw_all(&result, language).expect("drawn");
             assert_eq!(drawn[0].png, again[0].png);
             comment(&result, language, COMMENT_LIMIT);
-            shown(&result, language, Detail::All);
+            shown(&result, language, TerminalDetail::All);
         }
     }
-    assert!(pictures::all(&generations(), Language::En).expect("drawn").is_empty(), "no score, no plot");
+    assert!(pictures::draw_all(&generations(), Language::En).expect("drawn").is_empty(), "no score, no plot");
 }
 
 #[test]
 fn systems_see_every_unit() {
     let result = drop();
-    let issues = issue::all(&result, &issue::Options { language: Language::En, source_root: None }).expect("issues");
+    let issues =
+        issue::all_issues(&result, &issue::IssueOptions { language: Language::En, source_root: None }).expect("issues");
     let xml = junit::render(&result, &issues, &[]).expect("renders");
     assert!(xml.contains("<testsuite name=\"evaluation\" tests=\"5\""), "{xml}");
     assert!(xml.contains("<testcase name=\"toy_sum1 exact_match (strict-match)\""), "{xml}");
@@ -388,7 +393,7 @@ fn the_example_ends_with_the_headline_that_its_page_promises() {
     let example = |side: &str| format!("{}/examples/evaluation/{side}", env!("CARGO_MANIFEST_DIR"));
     let request = Request {
         several: Default::default(),
-        baseline: Held::own(example("gpu")),
+        baseline: TrustedLocation::own(example("gpu")),
         candidate: example("npu"),
         checks: CheckId::CHECKS.to_vec(),
         policy: Policy::default(),
@@ -403,5 +408,5 @@ fn the_example_ends_with_the_headline_that_its_page_promises() {
         "{text}"
     );
     assert!(text.contains("have a number of the form 4·k + 1"), "{text}");
-    assert_eq!(pictures::of_run(&result, Language::En).expect("drawn").len(), 1);
+    assert_eq!(pictures::draw_run_pictures(&result, Language::En).expect("drawn").len(), 1);
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use precision_gate::gate::{self, Quiet, Request};
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::policy::Policy;
-use precision_gate::policy::location::Held;
+use precision_gate::policy::location::TrustedLocation;
 use precision_gate::policy::value::Date;
 use precision_gate::report::messages::Language;
 use precision_gate::report::phrases;
@@ -59,7 +59,7 @@ fn side(case: &Path, name: &str) -> Option<String> {
 
 fn judged(case: &Path) -> Option<GateResult> {
     let request = Request {
-        baseline: Held::own(side(case, "gpu")?),
+        baseline: TrustedLocation::own(side(case, "gpu")?),
         several: Default::default(),
         candidate: side(case, "npu")?,
         checks: CheckId::CHECKS.to_vec(),

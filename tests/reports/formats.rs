@@ -60,8 +60,8 @@ fn reports_keep_their_schemas() {
     let _settings = settings.bind_to_scope();
     for case in CASES {
         let result = case.run().result;
-        let issues =
-            issue::all(&result, &issue::Options { language: Language::En, source_root: None }).expect("issues");
+        let issues = issue::all_issues(&result, &issue::IssueOptions { language: Language::En, source_root: None })
+            .expect("issues");
         check_sarif(&sarif::render(&result, &issues).expect("renders"));
         check_code_quality(&code_quality::render(&issues).expect("renders"));
         check_metrics(&metrics::render(&result));
@@ -106,8 +106,8 @@ fn findings_point_at_source_lines_that_exist() {
     let root = tempfile::tempdir().expect("a folder");
     fs::write(root.path().join("modeling_gpt.py"), "").expect("written");
     let result = crate::reports::cases::find("culprit_forward").run().result;
-    let options = issue::Options { language: Language::En, source_root: Some(root.path()) };
-    let issues = issue::all(&result, &options).expect("issues");
+    let options = issue::IssueOptions { language: Language::En, source_root: Some(root.path()) };
+    let issues = issue::all_issues(&result, &options).expect("issues");
     let log: Value = serde_json::from_str(&sarif::render(&result, &issues).expect("renders")).expect("JSON");
     let place = &log["runs"][0]["results"][0]["locations"][0]["physicalLocation"];
     assert_eq!(place["artifactLocation"]["uri"], "modeling_gpt.py");

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use precision_gate::report::messages::Language;
 use precision_gate::report::summary::COMMENT_LIMIT;
 use precision_gate::report::templates::Templates;
-use precision_gate::report::terminal::Detail;
+use precision_gate::report::terminal::TerminalDetail;
 use precision_gate::report::{annotations, code_quality, issue, junit, metrics, page, sarif, terminal};
 use precision_gate::result::GateResult;
 use precision_gate::result::identity::identify;
@@ -184,7 +184,7 @@ pub(crate) fn rendered(language: Language) -> String {
 
 fn page_of(result: &GateResult, language: Language) -> String {
     let templates = Templates::shipped();
-    let options = page::Options { language, templates: &templates };
+    let options = page::PageOptions { language, templates: &templates };
     page::render(result, &operations().as_slice().into(), &options).expect("renders")
 }
 
@@ -209,13 +209,18 @@ fn in_the_page() {
 #[test]
 fn on_the_terminal_and_in_workflow_commands() {
     for result in [result(), evaluation(0), evaluation(9)] {
-        let options = terminal::Options { language: Language::En, colour: false, report: "out", detail: Detail::All };
+        let options = terminal::TerminalOptions {
+            language: Language::En,
+            colour: false,
+            report: "out",
+            detail: TerminalDetail::All,
+        };
         let shown = terminal::render(&result, &options).expect("renders");
         assert!(shown.chars().all(|letter| letter == '\n' || !letter.is_control()));
         assert!(shown.lines().all(|line| !line.trim_start().starts_with("::")), "{shown}");
         assert!(!shown.contains("##["));
-        let issues =
-            issue::all(&result, &issue::Options { language: Language::En, source_root: None }).expect("issues");
+        let issues = issue::all_issues(&result, &issue::IssueOptions { language: Language::En, source_root: None })
+            .expect("issues");
         let lines = annotations::render(&result, &issues, Language::En).expect("renders");
         assert!(lines.len() <= 10);
         for line in &lines {
@@ -229,8 +234,8 @@ fn on_the_terminal_and_in_workflow_commands() {
 #[test]
 fn in_reports_for_systems() {
     for result in [result(), evaluation(0), evaluation(9)] {
-        let issues =
-            issue::all(&result, &issue::Options { language: Language::En, source_root: None }).expect("issues");
+        let issues = issue::all_issues(&result, &issue::IssueOptions { language: Language::En, source_root: None })
+            .expect("issues");
         crate::reports::formats::check_sarif(&sarif::render(&result, &issues).expect("renders"));
         crate::reports::formats::check_code_quality(&code_quality::render(&issues).expect("renders"));
         let xml = junit::render(&result, &issues, &[]).expect("renders");

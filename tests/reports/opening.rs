@@ -7,7 +7,7 @@ use precision_gate::gate::{self, Quiet, Request};
 use precision_gate::judge::register;
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::policy::Policy;
-use precision_gate::policy::location::Held;
+use precision_gate::policy::location::TrustedLocation;
 use precision_gate::policy::value::Date;
 use precision_gate::report::messages::Language;
 use precision_gate::report::summary::COMMENT_LIMIT;
@@ -51,11 +51,11 @@ pub(super) fn judged(parts: &[&str], policy: &str) -> GateResult {
 
 /// The judgement of two folders, which the result calls `gpu` and `npu`.
 pub(super) fn judged_at(baseline: &Path, candidate: &Path, policy: &str) -> GateResult {
-    let codes: Vec<&str> = register::all().map(|rule| rule.code).collect();
+    let codes: Vec<&str> = register::all_rules().map(|rule| rule.code).collect();
     let mut policy = Policy::parse("precision-gate.yml", policy, &codes).expect("a policy");
     policy.today = Date::try_from("2026-11-21".to_owned()).expect("a date");
     let request = Request {
-        baseline: Held::own(baseline.display().to_string()),
+        baseline: TrustedLocation::own(baseline.display().to_string()),
         several: Default::default(),
         candidate: candidate.display().to_string(),
         checks: CheckId::CHECKS.to_vec(),

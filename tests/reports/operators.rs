@@ -5,11 +5,11 @@ use std::path::Path;
 use precision_gate::gate::{self, Quiet, Request};
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::policy::Policy;
-use precision_gate::policy::location::Held;
+use precision_gate::policy::location::TrustedLocation;
 use precision_gate::report::messages::Language;
 use precision_gate::report::summary::COMMENT_LIMIT;
 use precision_gate::report::templates::Templates;
-use precision_gate::report::terminal::{self, Detail};
+use precision_gate::report::terminal::{self, TerminalDetail};
 use precision_gate::report::{issue, junit, metrics, page};
 use precision_gate::result::GateResult;
 use precision_gate::verdict::CheckId;
@@ -19,7 +19,7 @@ use crate::reports::comment::comment;
 fn judged(name: &str, policy: &str) -> GateResult {
     let case = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/operators").join(name);
     let request = Request {
-        baseline: Held::own(case.join("gpu").display().to_string()),
+        baseline: TrustedLocation::own(case.join("gpu").display().to_string()),
         several: Default::default(),
         candidate: case.join("npu").display().to_string(),
         checks: CheckId::CHECKS.to_vec(),
@@ -53,11 +53,11 @@ fn every_end_of_an_operator_test_reads_well_in_both_languages() {
     let _settings = settings.bind_to_scope();
     for (name, result) in kinds() {
         for (language, tag) in [(Language::En, "en"), (Language::Zh, "zh")] {
-            let options = terminal::Options {
+            let options = terminal::TerminalOptions {
                 language,
                 colour: false,
                 report: "precision-gate-out/report.html",
-                detail: Detail::All,
+                detail: TerminalDetail::All,
             };
             let shown = terminal::render(&result, &options).expect("renders");
             insta::assert_snapshot!(
@@ -73,7 +73,7 @@ fn every_end_of_an_operator_test_reads_well_in_both_languages() {
 fn page_and_systems_name_the_row_and_no_step() {
     let result = judged("gelu-2-percent", "");
     let templates = Templates::shipped();
-    let options = page::Options { language: Language::En, templates: &templates };
+    let options = page::PageOptions { language: Language::En, templates: &templates };
     let text = page::render(&result, &[].as_slice().into(), &options).expect("renders");
     assert!(text.contains("id=\"operators\"") && text.contains("Functional.gelu.0.forward.output.0"));
     let section = text.split("id=\"operators\"").nth(1).expect("the section");
@@ -81,7 +81,8 @@ fn page_and_systems_name_the_row_and_no_step() {
     assert!(!section.contains("step 0"), "{section}");
     let text = comment(&result, Language::En, COMMENT_LIMIT);
     assert!(!text.contains("step 0") && !text.contains("`step`"), "{text}");
-    let issues = issue::all(&result, &issue::Options { language: Language::En, source_root: None }).expect("issues");
+    let issues =
+        issue::all_issues(&result, &issue::IssueOptions { language: Language::En, source_root: None }).expect("issues");
     let text = junit::render(&result, &issues, &[]).expect("renders");
     assert!(text.contains("operators") && text.contains("Functional.gelu.0.forward.output.0"), "{text}");
     let text = metrics::render(&result);

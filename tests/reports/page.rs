@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use precision_gate::report::messages::Language;
-use precision_gate::report::page::{Options, render};
+use precision_gate::report::page::{PageOptions, render};
 use precision_gate::report::templates::Templates;
 use serde_json::Value;
 
@@ -15,7 +15,7 @@ pub(crate) fn page(case: &str, language: Language) -> String {
     "GPU".clone_into(&mut outcome.result.baseline.as_mut().expect("a baseline").label);
     "NPU".clone_into(&mut outcome.result.candidate.label);
     let templates = Templates::shipped();
-    let options = Options { language, templates: &templates };
+    let options = PageOptions { language, templates: &templates };
     render(&outcome.result, &outcome.operations.as_slice().into(), &options).expect("renders")
 }
 

@@ -48,8 +48,8 @@ fn junit_keeps_its_schema() {
     let hostile = crate::reports::hostile::result();
     let results = CASES.iter().map(|case| case.run().result).chain([hostile]);
     for (index, result) in results.enumerate() {
-        let options = issue::Options { language: Language::Zh, source_root: None };
-        let issues = issue::all(&result, &options).expect("issues");
+        let options = issue::IssueOptions { language: Language::Zh, source_root: None };
+        let issues = issue::all_issues(&result, &options).expect("issues");
         let path = folder().join(format!("junit-{index}.xml"));
         fs::write(&path, junit::render(&result, &issues, &[]).expect("renders")).expect("written");
         output("xmllint", &["--noout", "--schema", &schema], &path);
@@ -315,7 +315,7 @@ fn the_page_writes_numbers_as_the_pictures_do() {
     ];
     let told: Vec<_> = values
         .iter()
-        .map(|value| (value, messages::tick(*value), messages::signed_tick(*value), messages::short(*value)))
+        .map(|value| (value, messages::tick(*value), messages::signed_tick(*value), messages::short_number(*value)))
         .collect();
     let expected = serde_json::to_string(&told).expect("JSON");
     let html = format!(

@@ -8,15 +8,15 @@ use std::process::{Command, Stdio};
 use precision_gate::diagnose::runnable::runnable;
 use precision_gate::fetch::Fetcher;
 use precision_gate::gate::Quiet;
-use precision_gate::gate::{Request, look, run};
+use precision_gate::gate::{Request, inventory_of_location, run};
 use precision_gate::msprobe::dump::Matching;
-use precision_gate::output::{Output, Set};
+use precision_gate::output::{DocumentSet, Output};
 use precision_gate::policy::Policy;
-use precision_gate::policy::location::Held;
+use precision_gate::policy::location::TrustedLocation;
 use precision_gate::read::dump::DumpFolder;
-use precision_gate::report::lines::Lines;
-use precision_gate::reproduce::target::Target;
-use precision_gate::reproduce::{RunOf, write};
+use precision_gate::report::lines::OperationLines;
+use precision_gate::reproduce::target::TargetOperation;
+use precision_gate::reproduce::{CaseRun, write};
 use precision_gate::result::GateResult;
 use precision_gate::verdict::Side;
 
@@ -128,7 +128,7 @@ fn result(root: &Path) -> GateResult {
     side(root, "npu", &npu);
     let location = |name: &str| root.join(name).display().to_string();
     let request = Request {
-        baseline: Held::own(location("gpu")),
+        baseline: TrustedLocation::own(location("gpu")),
         several: Default::default(),
         candidate: location("npu"),
         checks: Request::ALL_CHECKS.to_vec(),
@@ -144,10 +144,11 @@ fn script(root: &Path, result: &GateResult, numbers: &mut Numbers) -> Option<Str
     let mut result = result.clone();
     result.candidate.label = numbers.text();
     let inventory =
-        look(&root.join("npu").display().to_string(), Side::Candidate, &Fetcher::default()).expect("readable");
-    let target = Target::of(&result, &Lines::from(&[][..]), None).expect("a culprit");
-    let dumps: Vec<&DumpFolder> = inventory.all::<DumpFolder>().iter().collect();
-    let run = RunOf {
+        inventory_of_location(&root.join("npu").display().to_string(), Side::Candidate, &Fetcher::default())
+            .expect("readable");
+    let target = TargetOperation::from_result(&result, &OperationLines::from(&[][..]), None).expect("a culprit");
+    let dumps: Vec<&DumpFolder> = inventory.artifacts::<DumpFolder>().iter().collect();
+    let run = CaseRun {
         side: Side::Candidate,
         run: &result.candidate,
         dumps,
@@ -155,7 +156,7 @@ fn script(root: &Path, result: &GateResult, numbers: &mut Numbers) -> Option<Str
         versions: [(numbers.text(), numbers.text())].into(),
     };
     let out = root.join("reproduce");
-    let output = Output::begin(&out, Set::Reproduce).expect("a folder");
+    let output = Output::begin(&out, DocumentSet::Reproduce).expect("a folder");
     write(&result, target, vec![run], false, output).ok()?;
     Some(fs::read_to_string(out.join("reproduce.py")).expect("a script"))
 }

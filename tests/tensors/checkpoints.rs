@@ -6,8 +6,8 @@ use precision_gate::check::Command;
 use precision_gate::gate::{Quiet, Request, run};
 use precision_gate::judge::register;
 use precision_gate::policy::Policy;
-use precision_gate::policy::location::Held;
-use precision_gate::report::escape::Target;
+use precision_gate::policy::location::TrustedLocation;
+use precision_gate::report::escape::TextTarget;
 use precision_gate::report::messages::Language;
 use precision_gate::report::writer;
 use precision_gate::report::writer::Writer;
@@ -22,9 +22,9 @@ pub(super) fn root() -> PathBuf {
 }
 
 pub(super) fn judged(baseline: &Path, candidate: &Path, policy: &str) -> GateResult {
-    let codes: Vec<&str> = register::all().map(|rule| rule.code).collect();
+    let codes: Vec<&str> = register::all_rules().map(|rule| rule.code).collect();
     let request = Request {
-        baseline: Held::own(baseline.display().to_string()),
+        baseline: TrustedLocation::own(baseline.display().to_string()),
         several: Default::default(),
         candidate: candidate.display().to_string(),
         checks: Command::Compare.checks(),
@@ -59,8 +59,8 @@ fn every_case_gets_its_verdict_and_its_findings() {
             .collect();
         assert_eq!(found, expected, "{name:?}");
         for language in [Language::En, Language::Zh] {
-            let writer = Writer::of(&result, language, Target::Plain);
-            writer::fill(&mut result.findings, &writer).expect("every finding has its text");
+            let writer = Writer::from_result(&result, language, TextTarget::Plain);
+            writer::write_finding_texts(&mut result.findings, &writer).expect("every finding has its text");
         }
         cases += 1;
     }

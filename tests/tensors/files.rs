@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use precision_gate::error::{ErrorKind, Result};
-use precision_gate::fetch::{Memory, Source};
-use precision_gate::read::tensor::{Stored, TensorData};
+use precision_gate::fetch::{MemorySource, Source};
+use precision_gate::read::tensor::{StoredValue, TensorData};
 use precision_gate::read::tensor_file::{open, open_all};
 use serde_json::Value;
 
@@ -20,13 +20,13 @@ fn expected() -> Vec<(String, Value)> {
 }
 
 fn source(file: &str) -> Source {
-    Arc::new(Memory::new(file, std::fs::read(folder().join(file)).expect("fixture")))
+    Arc::new(MemorySource::new(file, std::fs::read(folder().join(file)).expect("fixture")))
 }
 
 /// Values of a file, whichever of the two ways it is opened.
-fn read(file: &str) -> Result<Vec<(String, Stored)>> {
+fn read(file: &str) -> Result<Vec<(String, StoredValue)>> {
     if file.ends_with(".npy") {
-        open(source(file)).map(|tensor| vec![(String::new(), Stored::Tensor(tensor))])
+        open(source(file)).map(|tensor| vec![(String::new(), StoredValue::Tensor(tensor))])
     } else {
         open_all(source(file))
     }
@@ -53,22 +53,22 @@ fn every_file_holds_what_its_producer_wrote() {
     assert!(read_files > 25, "only {read_files} files");
 }
 
-fn check(place: &str, expected: &Value, stored: &Stored) {
+fn check(place: &str, expected: &Value, stored: &StoredValue) {
     match stored {
-        Stored::Tensor(tensor) => {
+        StoredValue::Tensor(tensor) => {
             assert_eq!(expected["dtype"].as_str(), Some(tensor.dtype.to_string().as_str()), "{place}");
             let shape: Vec<u64> = serde_json::from_value(expected["shape"].clone()).expect("shape");
             assert_eq!(tensor.shape, shape, "{place}");
             assert_eq!(expected["hex"].as_str(), Some(hex(&whole(tensor)).as_str()), "{place}");
             check_pieces(place, tensor);
         }
-        Stored::Unsupported(reason) => {
+        StoredValue::Unsupported(reason) => {
             let word = expected["unsupported"].as_str().unwrap_or_else(|| panic!("{place}: {reason}"));
             assert!(reason.contains(word), "{place}: {reason}");
         }
-        Stored::Plain(value) => assert_eq!(expected["plain"].as_str(), Some(value.as_str()), "{place}"),
-        Stored::Part(part) => panic!("{place}: a part {part:?}"),
-        Stored::Shape(shape) => panic!("{place}: a shape {shape:?}"),
+        StoredValue::Plain(value) => assert_eq!(expected["plain"].as_str(), Some(value.as_str()), "{place}"),
+        StoredValue::Part(part) => panic!("{place}: a part {part:?}"),
+        StoredValue::Shape(shape) => panic!("{place}: a shape {shape:?}"),
     }
 }
 
@@ -126,9 +126,9 @@ fn any_cut_and_any_changed_byte_is_an_answer() {
             let mut changed = bytes.clone();
             changed[at] ^= 0x41;
             for damaged in [bytes[..at].to_vec(), changed] {
-                let source: Source = Arc::new(Memory::new(file.as_str(), damaged));
+                let source: Source = Arc::new(MemorySource::new(file.as_str(), damaged));
                 for (_, stored) in open_all(source.clone()).into_iter().flatten() {
-                    let Stored::Tensor(tensor) = stored else { continue };
+                    let StoredValue::Tensor(tensor) = stored else { continue };
                     let mut first = vec![0; tensor.dtype.size()];
                     drop(tensor.read_block(0, &mut first));
                 }
@@ -160,7 +160,7 @@ fn expanded(len: u64) -> Source {
         writer.start_file(name, options).expect("started");
         writer.write_all(bytes).expect("written");
     }
-    Arc::new(Memory::new("expanded.pt", writer.finish().expect("finished").into_inner()))
+    Arc::new(MemorySource::new("expanded.pt", writer.finish().expect("finished").into_inner()))
 }
 
 #[test]
@@ -171,5 +171,5 @@ fn an_expanded_tensor_is_read_unless_it_claims_more_elements_than_can_be_walked(
     assert!(bytes.iter().all(|byte| *byte == 0));
     let error = open(expanded(1 << 36)).expect_err("too many");
     assert!(error.to_string().contains("repeats stored elements up to 68719476736"), "{error}");
-    assert!(matches!(&open_all(expanded(1 << 36)).expect("the file is sound")[..], [(_, Stored::Unsupported(_))]));
+    assert!(matches!(&open_all(expanded(1 << 36)).expect("the file is sound")[..], [(_, StoredValue::Unsupported(_))]));
 }

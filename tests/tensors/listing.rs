@@ -1,7 +1,7 @@
 //! Checkpoints of more parameters that differ than a report lists.
 
 use precision_gate::judge::checkpoint;
-use precision_gate::report::escape::Target;
+use precision_gate::report::escape::TextTarget;
 use precision_gate::report::messages::Language;
 use precision_gate::report::writer;
 use precision_gate::report::writer::Writer;
@@ -45,8 +45,8 @@ fn of_many_parameters_that_differ_the_first_are_listed_and_the_rest_weighs_as_mu
         assert_eq!(units[0].rules[0].subject(), format!("w.{:05}", checkpoint::MOST_FINDINGS + 699), "{code}");
         assert_eq!(units[0].rules.len(), 20, "{code}");
         for language in [Language::En, Language::Zh] {
-            let writer = Writer::of(&result, language, Target::Plain);
-            writer::fill(&mut result.findings, &writer).expect("every finding has its text");
+            let writer = Writer::from_result(&result, language, TextTarget::Plain);
+            writer::write_finding_texts(&mut result.findings, &writer).expect("every finding has its text");
             let rest = result.findings.iter().find(|finding| finding.code == "parameters-unlisted").expect("there");
             assert!(rest.message.contains(rest_of) && rest.message.contains(code), "{}", rest.message);
         }

@@ -7,9 +7,9 @@ use jiff::{Timestamp, ToSpan};
 use precision_gate::error::{Error, ErrorKind, Result};
 use precision_gate::exit;
 use precision_gate::fetch::{Fetcher, writable};
-use precision_gate::history::record::{Entry, Record};
-use precision_gate::history::records::{Listing, Reading, Records};
-use precision_gate::output::{Output, Set};
+use precision_gate::history::record::{Record, RecordEntry};
+use precision_gate::history::records::{ReadRecords, RecordListing, RecordStore};
+use precision_gate::output::{DocumentSet, Output};
 use precision_gate::policy::history::HistoryPolicy;
 use precision_gate::report::escape::cleaned;
 use precision_gate::report::messages::Language;
@@ -133,17 +133,17 @@ impl CommonArgs {
     }
 
     /// The records, of one suite or of all, and the place they are in.
-    fn list<'a>(&self, fetcher: &'a Fetcher) -> Result<(Records<'a>, Listing)> {
+    fn list<'a>(&self, fetcher: &'a Fetcher) -> Result<(RecordStore<'a>, RecordListing)> {
         self.list_by(&self.policy()?, fetcher)
     }
 
     /// [`list`](Self::list), under a policy that was read.
-    fn list_by<'a>(&self, policy: &HistoryPolicy, fetcher: &'a Fetcher) -> Result<(Records<'a>, Listing)> {
+    fn list_by<'a>(&self, policy: &HistoryPolicy, fetcher: &'a Fetcher) -> Result<(RecordStore<'a>, RecordListing)> {
         let location = self.history.clone().or(policy.location.clone().map(String::from)).ok_or_else(|| {
             Error::new(ErrorKind::Usage, "", "no history is named")
                 .with_help("pass --history, or set `history: {location: …}` in the policy file")
         })?;
-        let records = Records::new(writable::open(&location, fetcher)?);
+        let records = RecordStore::new(writable::open(&location, fetcher)?);
         let listing = records.list(self.suite.as_ref()).map_err(|error| match error.kind() {
             ErrorKind::NotFound => error.with_help("no run has kept a record there yet; `run --history` does"),
             _ => error,
@@ -163,11 +163,11 @@ pub(crate) fn run(args: &HistoryArgs) -> Result<u8> {
 }
 
 fn page(args: &PageArgs) -> Result<u8> {
-    let output = Output::begin_beside_others(&args.out, Set::History, args.force)?;
+    let output = Output::begin_beside_others(&args.out, DocumentSet::History, args.force)?;
     let fetcher = args.common.fetching.fetcher();
     let policy = args.common.policy()?;
     let (_, mut listing) = args.common.list_by(&policy, &fetcher)?;
-    listing.latest(args.last);
+    listing.keep_latest(args.last);
     let reading = listing.read();
     let unread = reading.damaged.len();
     let records = sound(reading);
@@ -189,7 +189,7 @@ fn page(args: &PageArgs) -> Result<u8> {
 fn list(args: &ListArgs) -> Result<u8> {
     let fetcher = args.common.fetching.fetcher();
     let (_, mut listing) = args.common.list(&fetcher)?;
-    listing.latest(args.last);
+    listing.keep_latest(args.last);
     let records = sound(listing.read());
     if args.json {
         return print_json(&records);
@@ -211,7 +211,7 @@ fn list(args: &ListArgs) -> Result<u8> {
 }
 
 /// The records that could be read; each of the others gives a warning.
-fn sound(reading: Reading) -> Vec<Record> {
+fn sound(reading: ReadRecords) -> Vec<Record> {
     for error in &reading.damaged {
         speech::tell(speech::Weight::Warning, &speech::line(error));
     }
@@ -227,7 +227,7 @@ fn print_json<T: serde::Serialize + ?Sized>(value: &T) -> Result<u8> {
 fn show_one(args: &ShowArgs) -> Result<u8> {
     let fetcher = args.common.fetching.fetcher();
     let (_, mut listing) = args.common.list(&fetcher)?;
-    let fits = |entry: &Entry| {
+    let fits = |entry: &RecordEntry| {
         let name = entry.path.rsplit('/').next().unwrap_or_default();
         let commit = name.split('-').nth(1).unwrap_or_default();
         // A file's name holds the start of the commit only.
@@ -240,7 +240,7 @@ fn show_one(args: &ShowArgs) -> Result<u8> {
             .with_help("`history list` shows those there are")
     })?;
     listing.retain(|entry| *entry == latest);
-    let Reading { records, damaged } = listing.read();
+    let ReadRecords { records, damaged } = listing.read();
     let Some(record) = records.first() else {
         return Err(damaged.into_iter().next().unwrap_or_else(|| Error::corrupt(latest.path, "cannot be read")));
     };
@@ -290,7 +290,7 @@ fn prune(args: &PruneArgs) -> Result<u8> {
     let all = listing.entries().to_vec();
     let mut gone = all.clone();
     if let Some(keep) = args.keep {
-        listing.latest(keep);
+        listing.keep_latest(keep);
         gone.retain(|entry| !listing.entries().contains(entry));
     }
     if let Some(days) = args.older_than {

@@ -8,7 +8,7 @@ use precision_gate::exit;
 use precision_gate::publish::attach::{self, Attachment, Release};
 use precision_gate::publish::event::has_workflow_commands;
 use precision_gate::publish::forge::ForgeKind;
-use precision_gate::publish::token;
+use precision_gate::publish::forge_token;
 
 use super::open::{no_token, unknown, warn};
 use crate::cli::show;
@@ -43,7 +43,7 @@ pub(crate) fn attach(args: &AttachArgs, files: &[PathBuf]) -> Result<u8> {
     let Some(tag) = &args.attach else { return Ok(exit::PASS) };
     let surroundings = Surroundings::of_process();
     let release = release(args, &surroundings, tag)?;
-    let token = token(release.kind, &surroundings.environment).filter(|_| !args.dry_run);
+    let token = forge_token(release.kind, &surroundings.environment).filter(|_| !args.dry_run);
     let done = if token.is_none() && !args.dry_run {
         Err(no_token(release.kind))
     } else {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use precision_gate::error::{Error, ErrorKind, Result};
 use precision_gate::publish::comment::{Note, Ruling};
-use precision_gate::publish::{Settings, Story};
+use precision_gate::publish::{PublishSettings, Story};
 use precision_gate::report::templates::Templates;
 use precision_gate::result::{self, GateResult};
 
@@ -29,7 +29,7 @@ pub(crate) struct Judgement {
     /// Folder whose lines findings point at.
     pub(crate) source_root: Option<PathBuf>,
     /// Settings of publishing, by that policy.
-    pub(crate) settings: Settings,
+    pub(crate) settings: PublishSettings,
 }
 
 impl Judgement {

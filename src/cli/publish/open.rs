@@ -5,17 +5,19 @@ use std::path::Path;
 use precision_gate::error::{Error, ErrorKind, Result};
 use precision_gate::exit;
 use precision_gate::policy::publish::{PublishPolicy, WebhookOn, WebhookShape};
-use precision_gate::publish::comment::{self, Text};
-use precision_gate::publish::event::{self, Environment, Place, ReadOnly, has_workflow_commands, variable};
+use precision_gate::publish::comment::{self, CommentText};
+use precision_gate::publish::event::{self, JobPlace, JobVariables, ReadOnly, has_workflow_commands, variable};
 use precision_gate::publish::forge::ForgeKind;
 use precision_gate::publish::marker::Marker;
-use precision_gate::publish::trust::Origin;
+use precision_gate::publish::trust::CommitOrigin;
 use precision_gate::publish::webhook::{self, Hook};
-use precision_gate::publish::{Job, Session, Settings, Story, Why, command, issue, token, worst};
+use precision_gate::publish::{
+    Job, PublishSettings, Session, Story, UnfinishedReason, command, forge_token, issue, worst_story,
+};
 use precision_gate::read::json::Json;
 use precision_gate::redact::Redactor;
 use precision_gate::report::annotations;
-use precision_gate::report::escape::Target;
+use precision_gate::report::escape::TextTarget;
 use precision_gate::report::summary::COMMENT_LIMIT;
 use precision_gate::report::writer::Writer;
 
@@ -27,7 +29,7 @@ use crate::cli::{policy_file, show, speech};
 pub(crate) struct Publishing<'a> {
     flags: &'a PublishFlags,
     surroundings: &'a Surroundings,
-    settings: Settings,
+    settings: PublishSettings,
     session: Option<Session>,
     warnings: Vec<Error>,
     notices: Vec<String>,
@@ -38,7 +40,7 @@ impl<'a> Publishing<'a> {
     pub(crate) fn open(
         flags: &'a PublishFlags,
         surroundings: &'a Surroundings,
-        settings: Settings,
+        settings: PublishSettings,
         wanted: bool,
     ) -> Result<Self> {
         let mut publishing =
@@ -51,11 +53,11 @@ impl<'a> Publishing<'a> {
                 ReadOnly::Fork => "publish_fork",
                 ReadOnly::Dependabot => "publish_dependabot",
             };
-            publishing.notices.push(Writer::new(publishing.settings.language, Target::Plain).word(phrase)?);
+            publishing.notices.push(Writer::new(publishing.settings.language, TextTarget::Plain).word(phrase)?);
             return Ok(publishing);
         }
         let job = publishing.job()?;
-        let token = token(job.kind, &surroundings.environment).filter(|_| !flags.dry_run);
+        let token = forge_token(job.kind, &surroundings.environment).filter(|_| !flags.dry_run);
         if token.is_none() && !flags.dry_run {
             publishing.warnings.push(no_token(job.kind));
             return Ok(publishing);
@@ -110,7 +112,7 @@ impl<'a> Publishing<'a> {
         if let Some(session) = &mut self.session {
             let redactor = redactor(&self.surroundings.environment);
             let help = error.help().map(|help| redactor.text(help)).unwrap_or_default();
-            session.give_up(&Why::Refused { reason: redactor.text(&error.to_string()), help });
+            session.give_up(&UnfinishedReason::Refused { reason: redactor.text(&error.to_string()), help });
         }
     }
 
@@ -119,18 +121,18 @@ impl<'a> Publishing<'a> {
         if let Some(session) = &mut self.session {
             session.finish(stories)?;
         }
-        let Some(story) = worst(stories) else { return Ok(()) };
+        let Some(story) = worst_story(stories) else { return Ok(()) };
         if let Some(shape) = self.settings.webhook
             && (self.settings.webhook_on == WebhookOn::Always
-                || issue::Standing::of(story.result) == issue::Standing::Red)
+                || issue::SuiteState::from_result(story.result) == issue::SuiteState::Red)
         {
             let told = self.tell_webhook(shape, story);
             self.warnings.extend(told.err());
         }
         let Some(given) = &self.flags.post_command else { return Ok(()) };
         let place = &self.surroundings.place;
-        let number = if let event::Target::Pull(number) = place.target { number } else { 0 };
-        let text = comment::compose(&Text {
+        let number = if let event::CommentTarget::Pull(number) = place.target { number } else { 0 };
+        let text = comment::compose(&CommentText {
             result: story.result,
             language: self.settings.language,
             templates: story.templates,
@@ -154,7 +156,7 @@ impl<'a> Publishing<'a> {
         let place = &self.surroundings.place;
         let message = webhook::message(
             shape,
-            &webhook::Text {
+            &webhook::MessageText {
                 result: story.result,
                 language: self.settings.language,
                 templates: story.templates,
@@ -179,7 +181,7 @@ impl<'a> Publishing<'a> {
             self.warnings.extend_from_slice(session.warnings());
             self.notices.extend_from_slice(session.notices());
             if self.flags.dry_run {
-                show::say(&session.planned())?;
+                show::say(&session.planned_requests())?;
             }
         }
         let commands = has_workflow_commands(&self.surroundings.environment);
@@ -215,13 +217,14 @@ fn tell(kind: &str, text: &str, commands: bool) -> Result<()> {
 }
 
 /// The publishing section of a policy that is refused; `None` for a stranger's policy, and where there is none to read.
-pub(crate) fn of_damaged(config: Option<&Path>, place: &Place) -> Option<PublishPolicy> {
-    let text = policy_file::text_of(&policy_file::policy_path(config)).ok()?.filter(|_| place.origin == Origin::Own)?;
-    PublishPolicy::of_damaged(&text)
+pub(crate) fn of_damaged(config: Option<&Path>, place: &JobPlace) -> Option<PublishPolicy> {
+    let text =
+        policy_file::text_of(&policy_file::policy_path(config)).ok()?.filter(|_| place.origin == CommitOrigin::Own)?;
+    PublishPolicy::from_damaged(&text)
 }
 
 /// Cuts the values of this job's secret variables out of texts.
-fn redactor(environment: &Environment) -> Redactor {
+fn redactor(environment: &JobVariables) -> Redactor {
     let named: Vec<(&str, Json)> =
         environment.iter().map(|(name, value)| (name.as_str(), Json::Text(value.as_str().into()))).collect();
     Redactor::new(named.iter().map(|(name, value)| (*name, value)))

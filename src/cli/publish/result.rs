@@ -9,13 +9,13 @@ use precision_gate::error::{Error, ErrorKind, Result};
 use precision_gate::exit;
 use precision_gate::gate::recheck::{self, Against, Rechecked};
 use precision_gate::gate::training::Training;
-use precision_gate::gate::{self, Asked, Progress, Request};
+use precision_gate::gate::{self, Progress, Request, UncheckedRequest};
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::publish::comment::Note;
 use precision_gate::publish::forge::Pull;
-use precision_gate::publish::trust::Origin;
-use precision_gate::publish::{Settings, Story};
-use precision_gate::report::Judged;
+use precision_gate::publish::trust::CommitOrigin;
+use precision_gate::publish::{PublishSettings, Story};
+use precision_gate::report::JudgedRun;
 use precision_gate::report::rewrite::rewrite;
 use precision_gate::result::{GateResult, Source};
 
@@ -106,7 +106,7 @@ impl Given {
     /// Whose numbers an untrusted result holds; `None` where they are of the repository itself.
     fn numbers(&self, surroundings: &Surroundings) -> Option<Note> {
         match &self.pull {
-            _ if surroundings.place.origin == Origin::Fork => Some(Note::NumbersOfFork),
+            _ if surroundings.place.origin == CommitOrigin::Fork => Some(Note::NumbersOfFork),
             Some(pull) if pull.from_fork => Some(Note::NumbersOfFork),
             Some(pull) if !pull.head.is_empty() => None,
             _ => Some(Note::NumbersOfOther),
@@ -136,7 +136,7 @@ pub(crate) fn publish(args: &PublishArgs) -> Result<u8> {
     let guessed = of_policy.is_none() && args.publishing.key.is_none();
     let settings = settings(&args.publishing, &of_policy.unwrap_or_default(), &surroundings, also);
     let report_only = trusted.as_ref().map_or(common.report_only, |trusted| trusted.policy.report_only);
-    let settings = Settings { guessed, report_only, ..settings };
+    let settings = PublishSettings { guessed, report_only, ..settings };
     let mut publishing = Publishing::open(&args.publishing, &surroundings, settings, true)?;
     // Judging takes its time, and an older verdict gives way for it.
     if matches!(input, Input::Artifacts(_)) {
@@ -235,7 +235,7 @@ fn checked(common: &CommonArgs, path: &Path, given: &Given, notes: &mut Vec<Note
 /// The pull request. Where it cannot be asked for, the job's own commit will do.
 fn head(surroundings: &Surroundings, publishing: &mut Publishing<'_>) -> Result<Option<Pull>> {
     let Some(session) = publishing.session() else { return Ok(None) };
-    match session.head() {
+    match session.head_pull() {
         Err(error) if !surroundings.place.commit.is_empty() => {
             publishing.warn(error);
             Ok(None)
@@ -267,7 +267,7 @@ fn changed_settings(args: &PublishArgs, publishing: &mut Publishing<'_>, pull: O
     let path = policy_file::policy_path(args.common.config.as_deref());
     let asked = pull.filter(|pull| !pull.base.is_empty() && path.is_relative()).zip(publishing.session());
     let Some((pull, session)) = asked else { return Vec::new() };
-    match session.changed(&[path.display().to_string()], &pull.base, &pull.head) {
+    match session.changed_paths(&[path.display().to_string()], &pull.base, &pull.head) {
         Ok(changed) if changed.is_empty() => Vec::new(),
         Ok(changed) => vec![Note::SettingsChanged(changed)],
         Err(error) => {
@@ -294,7 +294,7 @@ fn judged(
     let output = judge::begin(common)?;
     let Given { trusted, source, .. } = given;
     let policy = &trusted.policy;
-    let request = Asked {
+    let request = UncheckedRequest {
         baseline: args
             .baseline
             .clone()
@@ -310,7 +310,7 @@ fn judged(
         gate::run_by(request, &from, &Measurements::default(), progress)
     };
     let source = Some(source).filter(|source| !source.commit.is_empty());
-    let complete = |judged: &mut Judged, _: &gate::Surroundings<'_>| judged.result.source = source;
+    let complete = |judged: &mut JudgedRun, _: &gate::Surroundings<'_>| judged.result.source = source;
     let judged = judge::evaluate(common, output, &trusted.case(request)?, look, complete)?;
     // A verdict is posted whatever it is; a baseline that could not be fetched is another matter.
     let code = if judged.code == exit::UNAVAILABLE { exit::UNAVAILABLE } else { exit::PASS };

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use precision_gate::error::Result;
 use precision_gate::publish::comment::{self, Note};
-use precision_gate::publish::event::{Environment, has_workflow_commands};
+use precision_gate::publish::event::{JobVariables, has_workflow_commands};
 use precision_gate::publish::outputs;
 use precision_gate::report::messages::Language;
 use precision_gate::report::templates::Templates;
@@ -37,11 +37,14 @@ pub(crate) struct Told<'a> {
 }
 
 /// Tells the runner, where there is one.
-pub(crate) fn tell_runner(environment: &Environment, told: &Told<'_>) -> Result<()> {
+pub(crate) fn tell_runner(environment: &JobVariables, told: &Told<'_>) -> Result<()> {
     if !has_workflow_commands(environment) {
         return Ok(());
     }
-    let issues = issue::all(told.result, &issue::Options { language: told.language, source_root: told.source_root })?;
+    let issues = issue::all_issues(
+        told.result,
+        &issue::IssueOptions { language: told.language, source_root: told.source_root },
+    )?;
     for line in annotations::render(told.result, &issues, told.language)? {
         if told.aside {
             eprintln!("{line}");
@@ -55,7 +58,7 @@ pub(crate) fn tell_runner(environment: &Environment, told: &Told<'_>) -> Result<
     outputs::write(environment, &given, nonce())?;
     let Some(room) = outputs::summary_room(environment).filter(|room| *room >= LEAST_ROOM) else { return Ok(()) };
     let notes = comment::notes(told.notes, told.language)?;
-    let options = summary::Options {
+    let options = summary::SummaryOptions {
         language: told.language,
         limit: room.saturating_sub(notes.len() + 1),
         pictures: &[],

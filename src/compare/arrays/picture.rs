@@ -1,6 +1,6 @@
 //! Peak signal-to-noise ratio of two pictures, and the channel order that explains a low one.
 
-use crate::read::picture::{CHANNELS, Picture};
+use crate::read::picture::{CHANNELS, DecodedPicture};
 
 /// The largest value of a channel.
 const PEAK: f64 = 255.0;
@@ -24,7 +24,7 @@ pub struct PictureMeasure {
 }
 
 /// Compares two pictures of the same size.
-pub fn pictures(baseline: &Picture, candidate: &Picture) -> PictureMeasure {
+pub fn compare_pictures(baseline: &DecodedPicture, candidate: &DecodedPicture) -> PictureMeasure {
     // Sum of squared differences for every pair of a baseline channel and a candidate channel.
     let mut squares = [[0_u64; CHANNELS]; CHANNELS];
     let pixels = baseline.pixels.chunks_exact(CHANNELS).zip(candidate.pixels.chunks_exact(CHANNELS));
@@ -54,7 +54,7 @@ fn ratio(squares: u64, samples: usize) -> f64 {
     if squares == 0 { f64::INFINITY } else { 10.0 * (PEAK * PEAK * samples as f64 / squares as f64).log10() }
 }
 
-fn is_one_colour(picture: &Picture) -> bool {
+fn is_one_colour(picture: &DecodedPicture) -> bool {
     let first = picture.pixels.get(..CHANNELS);
     picture.pixels.chunks_exact(CHANNELS).all(|pixel| Some(pixel) == first)
 }
@@ -63,24 +63,24 @@ fn is_one_colour(picture: &Picture) -> bool {
 mod tests {
     use super::*;
 
-    fn picture(of: impl Fn(u8) -> [u8; 3]) -> Picture {
-        Picture { width: 8, height: 8, pixels: (0..64_u8).flat_map(of).collect() }
+    fn picture(of: impl Fn(u8) -> [u8; 3]) -> DecodedPicture {
+        DecodedPicture { width: 8, height: 8, pixels: (0..64_u8).flat_map(of).collect() }
     }
 
     #[test]
     fn one_grey_level_is_48_decibels() {
         let baseline = picture(|place| [place, 2 * place, 7]);
         let candidate = picture(|place| [place + 1, 2 * place + 1, 8]);
-        let measure = pictures(&baseline, &candidate);
+        let measure = compare_pictures(&baseline, &candidate);
         assert!((measure.psnr - 48.13).abs() < 0.01 && !measure.is_trivial, "{measure:?}");
-        assert!(pictures(&baseline, &baseline).psnr.is_infinite());
+        assert!(compare_pictures(&baseline, &baseline).psnr.is_infinite());
     }
 
     #[test]
     fn swapped_channels_are_named() {
         let baseline = picture(|place| [place, 200, 3 * place]);
         let candidate = picture(|place| [3 * place, 200, place]);
-        let measure = pictures(&baseline, &candidate);
+        let measure = compare_pictures(&baseline, &candidate);
         assert_eq!(measure.order.map(|(order, _)| order), Some([2, 1, 0]));
         assert!(measure.order.is_some_and(|(_, psnr)| psnr.is_infinite()));
     }
@@ -88,7 +88,7 @@ mod tests {
     #[test]
     fn one_colour_on_both_sides_says_nothing() {
         let black = picture(|_| [0; 3]);
-        assert!(pictures(&black, &black).is_trivial);
-        assert!(!pictures(&black, &picture(|_| [1; 3])).is_trivial);
+        assert!(compare_pictures(&black, &black).is_trivial);
+        assert!(!compare_pictures(&black, &picture(|_| [1; 3])).is_trivial);
     }
 }

@@ -52,7 +52,7 @@ pub struct RowsMeasure {
 ///
 /// # Errors
 /// Where one cannot be read.
-pub fn embedding(baseline: &TensorData, candidate: &TensorData) -> Result<RowsMeasure> {
+pub fn compare_embeddings(baseline: &TensorData, candidate: &TensorData) -> Result<RowsMeasure> {
     let [rows, width] = *baseline.shape else { return Ok(RowsMeasure::default()) };
     let Some(width) = usize::try_from(width).ok().filter(|width| (1..=PIECE).contains(width)) else {
         return Ok(RowsMeasure { rows, ..RowsMeasure::default() });
@@ -65,7 +65,7 @@ pub fn embedding(baseline: &TensorData, candidate: &TensorData) -> Result<RowsMe
             measure.take(first + place as u64, b, c, &mut ratios);
         }
     }
-    measure.length_ratio = crate::median::median(ratios);
+    measure.length_ratio = crate::median::upper_median(ratios);
     let held = Held::read([baseline, candidate], rows, width)?;
     measure.is_permuted = 2 * measure.differing_count > rows && held.is_permuted();
     measure.neighbours = held.neighbours();
@@ -241,7 +241,7 @@ mod tests {
 
     use super::*;
     use crate::dtype::Dtype;
-    use crate::fetch::Memory;
+    use crate::fetch::MemorySource;
     use crate::read::tensor_file;
 
     const WIDTH: usize = 8;
@@ -257,7 +257,7 @@ mod tests {
         bytes.extend(u16::try_from(header.len()).expect("short").to_le_bytes());
         bytes.extend(header.as_bytes());
         bytes.extend(rows.iter().flatten().flat_map(|number| number.to_le_bytes()));
-        let tensor = tensor_file::open(Arc::new(Memory::new("x.npy", bytes))).expect("an array");
+        let tensor = tensor_file::open(Arc::new(MemorySource::new("x.npy", bytes))).expect("an array");
         assert_eq!(tensor.dtype, Dtype::F32);
         tensor
     }
@@ -267,7 +267,7 @@ mod tests {
         let baseline = rows(40);
         let mut candidate = baseline.clone();
         candidate.swap(5, 17);
-        let measure = embedding(&tensor(&baseline), &tensor(&candidate)).expect("numbers");
+        let measure = compare_embeddings(&tensor(&baseline), &tensor(&candidate)).expect("numbers");
         assert_eq!((measure.differing.as_slice(), measure.is_permuted), ([5, 17].as_slice(), false));
         assert!(measure.neighbours.is_some_and(|share| share < 1.0));
     }
@@ -276,10 +276,10 @@ mod tests {
     fn another_order_of_all_rows_is_told() {
         let baseline = rows(40);
         let candidate: Vec<Vec<f32>> = baseline.iter().rev().cloned().collect();
-        assert!(embedding(&tensor(&baseline), &tensor(&candidate)).expect("numbers").is_permuted);
+        assert!(compare_embeddings(&tensor(&baseline), &tensor(&candidate)).expect("numbers").is_permuted);
         let other: Vec<Vec<f32>> =
             baseline.iter().map(|row| row.iter().map(|number| 0.3 - number * number).collect()).collect();
-        assert!(!embedding(&tensor(&baseline), &tensor(&other)).expect("numbers").is_permuted);
+        assert!(!compare_embeddings(&tensor(&baseline), &tensor(&other)).expect("numbers").is_permuted);
     }
 
     #[test]
@@ -287,13 +287,13 @@ mod tests {
         let baseline = rows(12);
         let mut candidate: Vec<Vec<f32>> =
             baseline.iter().map(|row| row.iter().map(|number| number * 3.0).collect()).collect();
-        let measure = embedding(&tensor(&baseline), &tensor(&candidate)).expect("numbers");
+        let measure = compare_embeddings(&tensor(&baseline), &tensor(&candidate)).expect("numbers");
         assert_eq!((measure.lengths_off, measure.differing_count), (12, 0));
         assert!(measure.length_ratio.is_some_and(|ratio| (ratio - 3.0).abs() < 1e-6));
         assert_eq!(measure.neighbours, Some(1.0));
         candidate[3] = vec![0.0; WIDTH];
-        assert_eq!(embedding(&tensor(&baseline), &tensor(&candidate)).expect("numbers").differing, [3]);
+        assert_eq!(compare_embeddings(&tensor(&baseline), &tensor(&candidate)).expect("numbers").differing, [3]);
         let zero = vec![vec![0.0; WIDTH]; 4];
-        assert_eq!(embedding(&tensor(&zero), &tensor(&zero)).expect("numbers").zero, 4);
+        assert_eq!(compare_embeddings(&tensor(&zero), &tensor(&zero)).expect("numbers").zero, 4);
     }
 }

@@ -35,7 +35,7 @@ const MOST: usize = 256;
 
 /// Change of a tensor.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub enum Change {
+pub enum TensorChange {
     /// The last two axes are exchanged.
     Transposed,
     /// Differing elements are those of another tensor of the baseline.
@@ -67,7 +67,7 @@ pub enum Change {
 
 /// A tensor that differs.
 #[derive(Clone, Copy)]
-pub(super) struct Suspect<'a> {
+pub(super) struct DifferingTensor<'a> {
     /// Its name.
     pub(super) name: &'a str,
     /// The tensor on the baseline.
@@ -93,57 +93,57 @@ pub(super) struct Scope<'a> {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Explanation {
     /// Change that explains it, where one was found.
-    pub change: Option<Change>,
+    pub change: Option<TensorChange>,
     /// Files of the candidate that hold differing elements.
     pub files: Vec<String>,
 }
 
 /// Explains the suspects, by name of the tensor. Files that can no longer be read explain nothing.
-pub(super) fn changes(suspects: &[Suspect<'_>], scope: &Scope<'_>) -> BTreeMap<String, Explanation> {
+pub(super) fn explanations(suspects: &[DifferingTensor<'_>], scope: &Scope<'_>) -> BTreeMap<String, Explanation> {
     let looked = suspects.par_iter().with_max_len(1).take(MOST);
     let found = looked.filter_map(|suspect| Some((suspect.name.to_owned(), explanation(suspect, scope).ok()?)));
     found.collect()
 }
 
-fn explanation(suspect: &Suspect<'_>, scope: &Scope<'_>) -> Result<Explanation> {
-    let Suspect { baseline, candidate, .. } = suspect;
+fn explanation(suspect: &DifferingTensor<'_>, scope: &Scope<'_>) -> Result<Explanation> {
+    let DifferingTensor { baseline, candidate, .. } = suspect;
     if !is_looked_at(baseline) || !is_looked_at(candidate) {
         return Ok(Explanation::default());
     }
     let is_turned = candidate.shape.len() == 2 && candidate.shape.iter().eq(baseline.shape.iter().rev());
     let Some(stats) = suspect.stats else {
         let is_transposed = is_turned && is_equal(&baseline.transposed()?, candidate)?;
-        return Ok(Explanation { change: is_transposed.then_some(Change::Transposed), files: Vec::new() });
+        return Ok(Explanation { change: is_transposed.then_some(TensorChange::Transposed), files: Vec::new() });
     };
-    let difference = Difference::of(baseline, candidate)?;
+    let difference = Difference::between(baseline, candidate)?;
     let change = change(suspect, scope, stats, (&difference, is_turned))?;
     Ok(Explanation { change, files: difference.files })
 }
 
 fn change(
-    suspect: &Suspect<'_>,
+    suspect: &DifferingTensor<'_>,
     scope: &Scope<'_>,
     stats: &PairStats,
     (difference, is_turned): (&Difference, bool),
-) -> Result<Option<Change>> {
-    let Suspect { baseline, candidate, .. } = suspect;
-    if is_turned && difference.is_of(suspect, &baseline.transposed()?)? {
-        return Ok(Some(Change::Transposed));
+) -> Result<Option<TensorChange>> {
+    let DifferingTensor { baseline, candidate, .. } = suspect;
+    if is_turned && difference.is_explained_by(suspect, &baseline.transposed()?)? {
+        return Ok(Some(TensorChange::Transposed));
     }
     for (name, (other, _)) in &scope.pairs {
-        if *name != suspect.name && difference.is_of(suspect, other)? {
-            return Ok(Some(Change::Swapped { with: (*name).to_owned() }));
+        if *name != suspect.name && difference.is_explained_by(suspect, other)? {
+            return Ok(Some(TensorChange::Swapped { with: (*name).to_owned() }));
         }
     }
     for (place, tensors) in scope.earlier.iter().rev() {
         if let Some(before) = tensors.get(suspect.name)
-            && difference.is_of(suspect, before)?
+            && difference.is_explained_by(suspect, before)?
         {
-            return Ok(Some(Change::Stale { with: (*place).to_owned() }));
+            return Ok(Some(TensorChange::Stale { with: (*place).to_owned() }));
         }
     }
     if let Some(over) = permuted(suspect, scope)? {
-        return Ok(Some(Change::Permuted { over }));
+        return Ok(Some(TensorChange::Permuted { over }));
     }
     Ok(scaled(suspect, stats).or_else(|| difference.rounded(candidate)))
 }
@@ -200,7 +200,7 @@ struct Difference {
 }
 
 impl Difference {
-    fn of(baseline: &TensorData, candidate: &TensorData) -> Result<Self> {
+    fn between(baseline: &TensorData, candidate: &TensorData) -> Result<Self> {
         let tolerance = tolerance(baseline.dtype, candidate.dtype);
         let (mut first, mut seen, mut is_telling, mut differing) = (None, None, false, 0_u64);
         let mut files = BTreeSet::new();
@@ -216,7 +216,7 @@ impl Difference {
                     let seen = *seen.get_or_insert(*c);
                     is_telling = is_telling || !are_equal(seen, *c, tolerance);
                     if differing.is_multiple_of(STRIDE) && files.len() < MOST_FILES {
-                        files.insert(candidate.holder(index).to_owned());
+                        files.insert(candidate.file_name_at(index).to_owned());
                     }
                     differing += 1;
                 }
@@ -226,7 +226,7 @@ impl Difference {
     }
 
     /// Whether every element that differs from the baseline is that of `other`.
-    fn is_of(&self, suspect: &Suspect<'_>, other: &TensorData) -> Result<bool> {
+    fn is_explained_by(&self, suspect: &DifferingTensor<'_>, other: &TensorData) -> Result<bool> {
         if !self.is_telling || other.shape != suspect.candidate.shape || !is_looked_at(other) {
             return Ok(false);
         }
@@ -244,16 +244,20 @@ impl Difference {
     }
 
     /// The type that the candidate was rounded to.
-    fn rounded(&self, candidate: &TensorData) -> Option<Change> {
+    fn rounded(&self, candidate: &TensorData) -> Option<TensorChange> {
         let narrower = |dtype: Dtype| dtype.unit_roundoff() > candidate.dtype.unit_roundoff();
         let fit = self.fits.iter().find(|(dtype, fits)| *fits && narrower(*dtype))?;
-        Some(Change::Rounded { to: fit.0 })
+        Some(TensorChange::Rounded { to: fit.0 })
     }
 }
 
 /// Whether `other` holds, in a range, the candidate's elements where they differ from the baseline's.
-fn agrees_where_it_differs(suspect: &Suspect<'_>, other: &TensorData, (start, count): (u64, u64)) -> Result<bool> {
-    let Suspect { baseline, candidate, .. } = suspect;
+fn agrees_where_it_differs(
+    suspect: &DifferingTensor<'_>,
+    other: &TensorData,
+    (start, count): (u64, u64),
+) -> Result<bool> {
+    let DifferingTensor { baseline, candidate, .. } = suspect;
     let own_tolerance = tolerance(baseline.dtype, candidate.dtype);
     let other_tolerance = tolerance(other.dtype, candidate.dtype);
     let (b, c, o) = (values(baseline, start, count)?, values(candidate, start, count)?, values(other, start, count)?);
@@ -273,7 +277,7 @@ fn is_rounded(from: f64, to: f64, dtype: Dtype) -> bool {
 }
 
 /// The factor that all elements were multiplied by.
-fn scaled(suspect: &Suspect<'_>, stats: &PairStats) -> Option<Change> {
+fn scaled(suspect: &DifferingTensor<'_>, stats: &PairStats) -> Option<TensorChange> {
     let (b, c) = (stats.sum_sq_baseline, stats.sum_sq_candidate);
     if b <= 0.0 || c <= 0.0 || stats.nan_candidate + stats.inf_candidate + stats.nan_baseline + stats.inf_baseline > 0 {
         return None;
@@ -283,12 +287,12 @@ fn scaled(suspect: &Suspect<'_>, stats: &PairStats) -> Option<Change> {
     // Σ (c − f·b)², from the sums that were measured already.
     let residual = c - stats.dot * factor;
     let is_scaled = residual <= tolerance * tolerance * c && (factor - 1.0).abs() > tolerance;
-    is_scaled.then_some(Change::Scaled { factor })
+    is_scaled.then_some(TensorChange::Scaled { factor })
 }
 
 /// Tensors within which the candidate's elements are the baseline's in another order: the tensor alone, or all parts of
 /// a fused one.
-fn permuted(suspect: &Suspect<'_>, scope: &Scope<'_>) -> Result<Option<Vec<String>>> {
+fn permuted(suspect: &DifferingTensor<'_>, scope: &Scope<'_>) -> Result<Option<Vec<String>>> {
     let dtype = coarser(suspect.baseline.dtype, suspect.candidate.dtype);
     if contents(suspect.baseline, dtype)? == contents(suspect.candidate, dtype)? {
         return Ok(Some(vec![suspect.name.to_owned()]));
@@ -341,13 +345,15 @@ mod tests {
 
     use super::*;
     use crate::compare::tensor::compare;
-    use crate::fetch::Memory;
-    use crate::read::tensor::{ByteOrder, Placement};
+    use crate::fetch::MemorySource;
+    use crate::read::tensor::{ByteOrder, ElementPlacement};
 
     fn tensor(shape: &[u64], values: &[f32]) -> TensorData {
         let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
-        let placement = Placement { offset: 0, len: bytes.len() as u64, strides: None, order: ByteOrder::Little };
-        TensorData::new(Arc::new(Memory::new("t", bytes)), Dtype::F32, shape.to_vec(), placement).expect("a tensor")
+        let placement =
+            ElementPlacement { offset: 0, len: bytes.len() as u64, strides: None, order: ByteOrder::Little };
+        TensorData::new(Arc::new(MemorySource::new("t", bytes)), Dtype::F32, shape.to_vec(), placement)
+            .expect("a tensor")
     }
 
     /// Numbers without a pattern.
@@ -360,14 +366,14 @@ mod tests {
         after: &TensorData,
         others: &[(&str, &TensorData)],
         earlier: &TensorData,
-    ) -> Option<Change> {
+    ) -> Option<TensorChange> {
         let stats = (before.shape == after.shape).then(|| compare(before, after).expect("compared"));
-        let suspect = Suspect { name: "own", baseline: before, candidate: after, stats: stats.as_ref() };
+        let suspect = DifferingTensor { name: "own", baseline: before, candidate: after, stats: stats.as_ref() };
         let mut pairs: BTreeMap<&str, (&TensorData, &TensorData)> =
             others.iter().map(|(name, other)| (*name, (*other, *other))).collect();
         pairs.insert("own", (before, after));
         let scope = Scope { pairs, earlier: vec![("iter_5", BTreeMap::from([("own", earlier)]))], families: &[] };
-        changes(&[suspect], &scope).remove("own")?.change
+        explanations(&[suspect], &scope).remove("own")?.change
     }
 
     #[test]
@@ -382,14 +388,14 @@ mod tests {
         let rounded: Vec<f32> = own.iter().map(|value| bf16::from_f32(*value).to_f32()).collect();
         let halves: Vec<f32> = own.iter().map(|value| f16::from_f32(*value).to_f32()).collect();
         let moved: Vec<f32> = own.iter().zip(&other).map(|(own, other)| own + other * 0.3).collect();
-        assert_eq!(seen(&turned), Some(Change::Transposed));
-        assert_eq!(seen(&other), Some(Change::Swapped { with: "other".into() }));
-        assert_eq!(seen(&half(&other)), Some(Change::Swapped { with: "other".into() }));
-        assert_eq!(seen(&half(&before)), Some(Change::Stale { with: "iter_5".into() }));
-        assert_eq!(seen(&reversed), Some(Change::Permuted { over: vec!["own".into()] }));
-        assert!(matches!(seen(&scaled), Some(Change::Scaled { factor }) if (factor - 4.0).abs() < 1e-6));
-        assert_eq!(seen(&rounded), Some(Change::Rounded { to: Dtype::BF16 }));
-        assert_eq!(seen(&halves), Some(Change::Rounded { to: Dtype::F16 }));
+        assert_eq!(seen(&turned), Some(TensorChange::Transposed));
+        assert_eq!(seen(&other), Some(TensorChange::Swapped { with: "other".into() }));
+        assert_eq!(seen(&half(&other)), Some(TensorChange::Swapped { with: "other".into() }));
+        assert_eq!(seen(&half(&before)), Some(TensorChange::Stale { with: "iter_5".into() }));
+        assert_eq!(seen(&reversed), Some(TensorChange::Permuted { over: vec!["own".into()] }));
+        assert!(matches!(seen(&scaled), Some(TensorChange::Scaled { factor }) if (factor - 4.0).abs() < 1e-6));
+        assert_eq!(seen(&rounded), Some(TensorChange::Rounded { to: Dtype::BF16 }));
+        assert_eq!(seen(&halves), Some(TensorChange::Rounded { to: Dtype::F16 }));
         assert_eq!(seen(&moved), None);
     }
 
@@ -409,7 +415,7 @@ mod tests {
         let turned: Vec<f32> = (0..6).map(|at| own[at % 2 * 3 + at / 2]).collect();
         let before = tensor(&[2, 3], &own);
         let change = found(&before, &tensor(&[3, 2], &turned), &[], &before);
-        assert_eq!(change, Some(Change::Transposed));
+        assert_eq!(change, Some(TensorChange::Transposed));
     }
 
     #[test]
@@ -419,11 +425,11 @@ mod tests {
         let [before, after] = [[&query, &key], [&first, &second]].map(|parts| parts.map(|part| tensor(&[8], part)));
         let pairs = BTreeMap::from([("q", (&before[0], &after[0])), ("k", (&before[1], &after[1]))]);
         let stats = compare(&before[0], &after[0]).expect("compared");
-        let suspect = Suspect { name: "q", baseline: &before[0], candidate: &after[0], stats: Some(&stats) };
+        let suspect = DifferingTensor { name: "q", baseline: &before[0], candidate: &after[0], stats: Some(&stats) };
         let families = [vec!["q".to_owned(), "k".to_owned()]];
         // Half of it is that of the other part, which is the closer cause.
         let found = explanation(&suspect, &Scope { pairs, earlier: Vec::new(), families: &families }).expect("read");
-        assert_eq!(found.change, Some(Change::Swapped { with: "k".into() }));
+        assert_eq!(found.change, Some(TensorChange::Swapped { with: "k".into() }));
         assert_eq!(found.files, ["t"]);
         assert_eq!(
             permuted(

@@ -15,8 +15,8 @@ use crate::compare::tensor::PairStats;
 use crate::dtype::Dtype;
 use crate::error::{Error, Result};
 use crate::fetch::ByteSource;
-use crate::read::checkpoint::{Scale, Spread};
-use crate::read::tensor::{ByteOrder, Placement, TensorData};
+use crate::read::checkpoint::{BlockNumbers, WeightScale};
+use crate::read::tensor::{ByteOrder, ElementPlacement, TensorData};
 
 /// Elements that are read at once.
 const BLOCK: u64 = 64 << 10;
@@ -45,29 +45,29 @@ pub struct QuantisedStats {
 
 /// One side of a pair: a tensor, and its scale where it has one.
 #[derive(Clone, Copy)]
-pub(super) struct Side<'a> {
+pub(super) struct QuantisedSide<'a> {
     pub(super) tensor: &'a TensorData,
-    pub(super) scale: Option<&'a Scale>,
+    pub(super) scale: Option<&'a WeightScale>,
 }
 
-impl Side<'_> {
+impl QuantisedSide<'_> {
     /// Whether its elements are codes.
     pub(super) fn is_quantised(self) -> bool {
         self.scale.is_some() || matches!(self.tensor.dtype, Dtype::F8E4M3 | Dtype::F8E5M2)
     }
 
     /// Whether its elements can be measured here: codes, or floating-point numbers that fit `f32`.
-    pub(super) fn is_read(self) -> bool {
+    pub(super) fn is_numeric(self) -> bool {
         self.is_quantised() || (self.tensor.dtype.is_float() && fits_f32(self.tensor.dtype))
     }
 
     /// The numbers that the elements stand for, converted when they are read.
     pub(super) fn numbers(self) -> Result<TensorData> {
-        let Some(scale) = self.scale else { return Ok(self.tensor.again()) };
+        let Some(scale) = self.scale else { return Ok(self.tensor.new_handle()) };
         let shape = self.tensor.shape.clone();
         let len = self.tensor.elements().saturating_mul(SIZE as u64);
-        let placement = Placement { offset: 0, len, strides: None, order: ByteOrder::Little };
-        let source = Numbers { codes: self.tensor.again(), scale: again(scale), len };
+        let placement = ElementPlacement { offset: 0, len, strides: None, order: ByteOrder::Little };
+        let source = Numbers { codes: self.tensor.new_handle(), scale: copied_scale(scale), len };
         TensorData::new(Arc::new(source), Dtype::F32, shape, placement)
     }
 
@@ -83,14 +83,14 @@ impl Side<'_> {
     }
 }
 
-fn again(scale: &Scale) -> Scale {
-    let spread = |spread: &Spread| Spread {
-        numbers: spread.numbers.again(),
+fn copied_scale(scale: &WeightScale) -> WeightScale {
+    let spread = |spread: &BlockNumbers| BlockNumbers {
+        numbers: spread.numbers.new_handle(),
         blocks: spread.blocks.clone(),
         counts: spread.counts.clone(),
         row: spread.row,
     };
-    Scale { factors: spread(&scale.factors), zeros: scale.zeros.as_ref().map(spread), divisor: scale.divisor }
+    WeightScale { factors: spread(&scale.factors), zeros: scale.zeros.as_ref().map(spread), divisor: scale.divisor }
 }
 
 /// Elements as they are stored, as numbers.
@@ -129,14 +129,14 @@ fn step(dtype: Dtype, value: f32) -> f32 {
 
 /// Subtracts the zero points from the numbers, then multiplies numbers and steps by the scale of their places.
 fn apply(
-    scale: &Scale,
+    scale: &WeightScale,
     shape: &[u64],
     start: u64,
     numbers: &mut [f32],
     mut steps: Option<&mut Vec<f32>>,
 ) -> Result<()> {
     let width = shape.last().copied().unwrap_or(1).max(1);
-    let (mut factors, mut zeros) = (Row::of(&scale.factors), scale.zeros.as_ref().map(Row::of));
+    let (mut factors, mut zeros) = (Row::new(&scale.factors), scale.zeros.as_ref().map(Row::new));
     let (mut at, mut place) = (start, 0_usize);
     while place < numbers.len() {
         let (row, column) = (at / width, at % width);
@@ -163,7 +163,7 @@ fn apply(
 
 /// The numbers of a scale for one row of codes.
 struct Row<'a> {
-    spread: &'a Spread,
+    spread: &'a BlockNumbers,
     /// Row of the scale that is in `numbers`.
     held: Option<u64>,
     numbers: Vec<f32>,
@@ -171,7 +171,7 @@ struct Row<'a> {
 }
 
 impl<'a> Row<'a> {
-    fn of(spread: &'a Spread) -> Self {
+    fn new(spread: &'a BlockNumbers) -> Self {
         Self { spread, held: None, numbers: Vec::new(), block: spread.blocks.last().copied().unwrap_or(1).max(1) }
     }
 
@@ -202,7 +202,7 @@ impl<'a> Row<'a> {
 /// The numbers of codes, as bytes of float32.
 struct Numbers {
     codes: TensorData,
-    scale: Scale,
+    scale: WeightScale,
     len: u64,
 }
 
@@ -211,8 +211,8 @@ impl ByteSource for Numbers {
         self.codes.name()
     }
 
-    fn holder(&self, offset: u64) -> &str {
-        self.codes.holder(offset / SIZE as u64)
+    fn file_name_at(&self, offset: u64) -> &str {
+        self.codes.file_name_at(offset / SIZE as u64)
     }
 
     fn len(&self) -> u64 {
@@ -235,7 +235,11 @@ impl ByteSource for Numbers {
 }
 
 /// Measures two sides whose numbers have `stats`, row by row.
-pub(super) fn measured(baseline: Side<'_>, candidate: Side<'_>, stats: &PairStats) -> Result<QuantisedStats> {
+pub(super) fn measure_quantised(
+    baseline: QuantisedSide<'_>,
+    candidate: QuantisedSide<'_>,
+    stats: &PairStats,
+) -> Result<QuantisedStats> {
     let elements = baseline.tensor.elements();
     let width = baseline.tensor.shape.last().copied().unwrap_or(1).clamp(1, BLOCK);
     let rows_at_once = (BLOCK / width).max(1) * width;

@@ -22,13 +22,13 @@ const EQUIVALENT: [&[&str]; 2] = [&["nccl", "hccl"], &["cuda", "npu", "gpu"]];
 
 /// Equality of settings: by number within a tolerance, and by groups of words.
 #[derive(Debug)]
-pub struct Meaning {
+pub struct SettingMeaning {
     relative: f64,
     /// Maps each word to the first word of its group.
     words: BTreeMap<String, String>,
 }
 
-impl Meaning {
+impl SettingMeaning {
     /// Numbers are equal up to the relative difference; `equivalent` adds groups of words to the built-in ones.
     pub fn new(relative: f64, equivalent: &[Vec<String>]) -> Self {
         let built_in = EQUIVALENT.iter().map(|group| group.iter().map(|word| (*word).to_owned()).collect());
@@ -139,7 +139,7 @@ mod tests {
     #[test]
     fn values_mean_the_same_across_spellings() {
         let text = |value: &str| Json::Text(value.into());
-        let meaning = Meaning::new(0.0, &[vec!["flash".into(), "fused".into()]]);
+        let meaning = SettingMeaning::new(0.0, &[vec!["flash".into(), "fused".into()]]);
         for (a, b, expected) in [
             (text("1.5e-4"), Json::Float(0.000_15), Sameness::Equal),
             (Json::Int(1), Json::Float(1.0), Sameness::Equal),

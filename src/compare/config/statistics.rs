@@ -6,11 +6,11 @@
 
 use half::{bf16, f16};
 
-use crate::read::pack::{STATISTICS, Statistics};
+use crate::read::pack::{PackStatistics, STATISTICS};
 
 /// The distance of two tensors by their statistics.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Distance {
+pub struct StatisticDistance {
     /// Differences relative to scale, in the order of [`STATISTICS`]; 0 where a statistic is not finite on
     /// either side, infinite where the scale is 0.
     pub relative: [f64; 4],
@@ -26,9 +26,9 @@ pub struct Distance {
     pub integral: bool,
 }
 
-impl Distance {
+impl StatisticDistance {
     /// Compares two tensors.
-    pub fn between(baseline: &Statistics, candidate: &Statistics) -> Self {
+    pub fn between(baseline: &PackStatistics, candidate: &PackStatistics) -> Self {
         let (a, b) = (baseline.0, candidate.0);
         let [scale, norm_scale] = scales(&a, &b);
         let mut distance = Self {
@@ -72,7 +72,7 @@ fn scales(a: &[f64; 4], b: &[f64; 4]) -> [f64; 2] {
 
 /// Resolution of the 16-bit type that holds all statistics of both sides exactly, since tensors of such a type are
 /// reduced in it; 0 where no such type does.
-pub fn sixteen_bit_resolution(baseline: &Statistics, candidate: &Statistics) -> f64 {
+pub fn sixteen_bit_resolution(baseline: &PackStatistics, candidate: &PackStatistics) -> f64 {
     let all = |fits: fn(f64) -> bool| baseline.0.iter().chain(&candidate.0).all(|value| fits(*value));
     if all(is_f16) {
         2f64.powi(-10)
@@ -84,7 +84,7 @@ pub fn sixteen_bit_resolution(baseline: &Statistics, candidate: &Statistics) -> 
 }
 
 /// Whether max and min of one side are those of the other after rounding to a 16-bit type.
-pub fn is_rounding_of(rounded: &Statistics, exact: &Statistics) -> bool {
+pub fn is_rounding_of(rounded: &PackStatistics, exact: &PackStatistics) -> bool {
     let same = |round: fn(f64) -> f64| {
         rounded.0.iter().zip(exact.0).take(2).all(|(rounded, exact)| (rounded - round(exact)).abs() == 0.0)
     };
@@ -106,7 +106,10 @@ mod tests {
 
     #[test]
     fn differences_are_relative_to_scale_and_unsigned() {
-        let distance = Distance::between(&Statistics([-1.0, -4.0, 1e-9, 4.0]), &Statistics([-1.0, -3.0, -1e-9, 4.0]));
+        let distance = StatisticDistance::between(
+            &PackStatistics([-1.0, -4.0, 1e-9, 4.0]),
+            &PackStatistics([-1.0, -3.0, -1e-9, 4.0]),
+        );
         assert_eq!(distance.relative, [0.0, 0.25, 5e-10, 0.0]);
         assert_eq!(distance.worst(), ("min", 0.25));
         assert!(!distance.exact && distance.integral);
@@ -114,25 +117,26 @@ mod tests {
 
     #[test]
     fn non_finite_values_are_told_apart() {
-        let nan = Statistics([f64::NAN; 4]);
-        let both = Distance::between(&nan, &nan);
+        let nan = PackStatistics([f64::NAN; 4]);
+        let both = StatisticDistance::between(&nan, &nan);
         assert!(both.exact && both.non_finite_on_both && !both.non_finite_on_one);
-        let one = Distance::between(&nan, &Statistics([1.0; 4]));
+        let one = StatisticDistance::between(&nan, &PackStatistics([1.0; 4]));
         assert!(!one.exact && one.non_finite_on_one);
-        let signs = Distance::between(&Statistics([f64::INFINITY; 4]), &Statistics([f64::NEG_INFINITY; 4]));
+        let signs =
+            StatisticDistance::between(&PackStatistics([f64::INFINITY; 4]), &PackStatistics([f64::NEG_INFINITY; 4]));
         assert!(signs.non_finite_on_one);
-        let zero = Distance::between(&Statistics([0.0; 4]), &Statistics([-0.0, 0.0, 0.0, 0.0]));
+        let zero = StatisticDistance::between(&PackStatistics([0.0; 4]), &PackStatistics([-0.0, 0.0, 0.0, 0.0]));
         assert!(zero.exact);
     }
 
     #[test]
     fn sixteen_bit_types_are_seen() {
-        let half = Statistics([1.5, 0.25, 0.75, 3.0]);
+        let half = PackStatistics([1.5, 0.25, 0.75, 3.0]);
         assert_eq!(sixteen_bit_resolution(&half, &half), 2f64.powi(-10));
-        assert_eq!(sixteen_bit_resolution(&half, &Statistics([1e30_f32.into(), 0.0, 0.1, 0.3])), 0.0);
+        assert_eq!(sixteen_bit_resolution(&half, &PackStatistics([1e30_f32.into(), 0.0, 0.1, 0.3])), 0.0);
         assert!(is_rounding_of(
-            &Statistics([0.1001, 0.0, 0.0, 0.0].map(|v| bf16::from_f64(v).to_f64())),
-            &Statistics([0.1001, 0.0, 9.0, 9.0])
+            &PackStatistics([0.1001, 0.0, 0.0, 0.0].map(|v| bf16::from_f64(v).to_f64())),
+            &PackStatistics([0.1001, 0.0, 9.0, 9.0])
         ));
     }
 }

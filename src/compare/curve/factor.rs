@@ -1,6 +1,6 @@
 //! One factor between two curves, from the first step to the last.
 
-use crate::median::median;
+use crate::median::upper_median;
 
 /// Least number of steps that show that a factor is constant.
 const FROM: usize = 10;
@@ -22,7 +22,7 @@ pub struct Factor {
 
 /// Origin of a factor that is known by its size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Known {
+pub enum FactorOrigin {
     /// This power of two, or its inverse.
     PowerOfTwo(u32),
     /// Another whole number, or its inverse.
@@ -39,9 +39,9 @@ pub fn factor(baseline: &[f64], candidate: &[f64]) -> Option<Factor> {
     }
     let stride = baseline.len().div_ceil(SAMPLE);
     let pairs = || baseline.iter().zip(candidate).step_by(stride);
-    let value = median(pairs().map(|(b, c)| c / b).collect())?;
-    let offset = median(pairs().map(|(b, c)| c - b).collect())?;
-    let scatter = median(pairs().map(|(b, c)| (c / b - value).abs()).collect())?;
+    let value = upper_median(pairs().map(|(b, c)| c / b).collect())?;
+    let offset = upper_median(pairs().map(|(b, c)| c - b).collect())?;
+    let scatter = upper_median(pairs().map(|(b, c)| (c / b - value).abs()).collect())?;
     #[allow(clippy::cast_precision_loss, reason = "at most a few ten thousand steps")]
     let count = pairs().count() as f64;
     let rest = pairs().map(|(b, c)| (c / value - b).abs() / b).sum::<f64>() / count;
@@ -54,11 +54,11 @@ pub fn factor(baseline: &[f64], candidate: &[f64]) -> Option<Factor> {
 
 impl Factor {
     /// Origin of the factor, where it matches a known one to within three standard errors and one part in ten thousand.
-    pub fn known(&self) -> Option<Known> {
+    pub fn origin(&self) -> Option<FactorOrigin> {
         let near = (3.0 * self.error).max(1e-4);
         let is = |expected: f64| (self.value / expected - 1.0).abs() <= near;
         if is(std::f64::consts::LN_2) || is(std::f64::consts::LN_2.recip()) {
-            return Some(Known::Bits);
+            return Some(FactorOrigin::Bits);
         }
         let size = self.value.max(self.value.recip());
         let whole = size.round();
@@ -68,7 +68,7 @@ impl Factor {
         }
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "2 to 65536")]
         let whole = whole as u32;
-        Some(if whole.is_power_of_two() { Known::PowerOfTwo(whole) } else { Known::Whole(whole) })
+        Some(if whole.is_power_of_two() { FactorOrigin::PowerOfTwo(whole) } else { FactorOrigin::Whole(whole) })
     }
 }
 
@@ -84,16 +84,16 @@ mod tests {
     fn a_factor_is_found_and_named() {
         let wobble = |t: usize| 1.0 + 1e-3 * (t as f64).sin();
         for (by, known) in [
-            (8.0, Some(Known::PowerOfTwo(8))),
-            (1.0 / 16.0, Some(Known::PowerOfTwo(16))),
-            (6.0, Some(Known::Whole(6))),
-            (std::f64::consts::LOG2_E, Some(Known::Bits)),
+            (8.0, Some(FactorOrigin::PowerOfTwo(8))),
+            (1.0 / 16.0, Some(FactorOrigin::PowerOfTwo(16))),
+            (6.0, Some(FactorOrigin::Whole(6))),
+            (std::f64::consts::LOG2_E, Some(FactorOrigin::Bits)),
             (1.37, None),
         ] {
             let scaled: Vec<f64> = curve().iter().enumerate().map(|(t, value)| value * by * wobble(t)).collect();
             let found = factor(&curve(), &scaled).expect("a factor");
             assert!((found.value / by - 1.0).abs() < 1e-3 && found.rest < 1e-3, "{found:?}");
-            assert_eq!(found.known(), known, "{by}");
+            assert_eq!(found.origin(), known, "{by}");
         }
     }
 

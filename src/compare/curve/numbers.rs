@@ -5,7 +5,7 @@
 
 use super::robust::{WINDOW, spike_places};
 use crate::kind::Better;
-use crate::median::middle;
+use crate::median::midpoint_median;
 
 /// Least height of a spike above the median: in robust deviations, and as a part of the median.
 const DEVIATIONS: f64 = 8.0;
@@ -15,18 +15,18 @@ const ROBUST: f64 = 1.4826;
 
 /// The mean: the area under the curve over its length.
 #[allow(clippy::cast_precision_loss, reason = "a count of steps")]
-pub fn level(values: &[f64]) -> Option<f64> {
+pub fn mean_level(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
 /// Mean of the last values: a tenth of a training curve, 5 to 50 of them; a third of one of evaluations.
-pub fn tail(values: &[f64], is_evaluation: bool) -> Option<f64> {
+pub fn tail_mean(values: &[f64], is_evaluation: bool) -> Option<f64> {
     let len = if is_evaluation { values.len().div_ceil(3) } else { (values.len() / 10).clamp(5, 50) };
-    level(values.get(values.len().saturating_sub(len)..)?)
+    mean_level(values.get(values.len().saturating_sub(len)..)?)
 }
 
 /// The best value.
-pub fn best(values: &[f64], better: Better) -> Option<f64> {
+pub fn best_value(values: &[f64], better: Better) -> Option<f64> {
     let values = values.iter().copied();
     match better {
         Better::Lower => values.min_by(f64::total_cmp),
@@ -35,14 +35,14 @@ pub fn best(values: &[f64], better: Better) -> Option<f64> {
 }
 
 /// Spread from step to step, as the standard deviation that normal changes of their median size have.
-pub fn spread(values: &[f64]) -> Option<f64> {
+pub fn step_spread(values: &[f64]) -> Option<f64> {
     let changes = values.windows(2).filter_map(|pair| Some((pair.last()? - pair.first()?).abs()));
-    Some(ROBUST * middle(changes.collect())?)
+    Some(ROBUST * midpoint_median(changes.collect())?)
 }
 
 /// Number of spikes: values far above the median of their neighbours; adjacent ones count once.
 #[allow(clippy::cast_precision_loss, reason = "a count of spikes")]
-pub fn spikes(values: &[f64]) -> f64 {
+pub fn spike_count(values: &[f64]) -> f64 {
     let (mut count, mut last) = (0_usize, None::<usize>);
     for place in spike_places(values, DEVIATIONS, PART) {
         if last.is_none_or(|last| place - last >= WINDOW) {
@@ -81,23 +81,23 @@ mod tests {
     #[test]
     fn a_run_is_told_by_its_numbers() {
         let values: Vec<f64> = (0..100).map(|step| 1.0 + 1.0 / f64::from(step + 1)).collect();
-        assert!((level(&values).expect("values") - 1.051_873_775).abs() < 1e-6);
-        assert!((tail(&values, false).expect("values") - 1.010_481).abs() < 1e-4);
-        assert_eq!(tail(&[3.0, 2.0, 1.0], true), Some(1.0));
-        assert_eq!((best(&values, Better::Lower), best(&values, Better::Higher)), (Some(1.01), Some(2.0)));
-        assert_eq!(level(&[]), None);
+        assert!((mean_level(&values).expect("values") - 1.051_873_775).abs() < 1e-6);
+        assert!((tail_mean(&values, false).expect("values") - 1.010_481).abs() < 1e-4);
+        assert_eq!(tail_mean(&[3.0, 2.0, 1.0], true), Some(1.0));
+        assert_eq!((best_value(&values, Better::Lower), best_value(&values, Better::Higher)), (Some(1.01), Some(2.0)));
+        assert_eq!(mean_level(&[]), None);
     }
 
     #[test]
     fn spikes_are_counted_once_and_noise_is_none() {
         let noisy = |step: u32| 2.0 + 0.01 * f64::from(step * 7919 % 101) / 101.0;
         let mut values: Vec<f64> = (0..200).map(noisy).collect();
-        assert!(spikes(&values) < 0.5);
+        assert!(spike_count(&values) < 0.5);
         for place in [40, 41, 120] {
             values[place] = 3.0;
         }
-        assert!((spikes(&values) - 2.0).abs() < 0.5);
-        let wide = spread(&values).expect("values");
+        assert!((spike_count(&values) - 2.0).abs() < 0.5);
+        let wide = step_spread(&values).expect("values");
         assert!(wide > 0.001 && wide < 0.01, "{wide}");
     }
 

@@ -21,7 +21,7 @@ pub fn change_correlation(baseline: &[f64], candidate: &[f64]) -> Option<f64> {
 }
 
 /// Number of changes on which the correlation of two curves of `len` values rests.
-pub fn count(len: usize) -> usize {
+pub fn change_count(len: usize) -> usize {
     let windows = len.saturating_sub(2);
     if windows <= SAMPLE { windows } else { SAMPLE }
 }

@@ -1,6 +1,6 @@
 //! Statistics that single outliers do not move.
 
-use crate::median::median;
+use crate::median::upper_median;
 
 /// Width of the rolling median.
 pub(super) const WINDOW: usize = 11;
@@ -11,7 +11,7 @@ const SAMPLE: usize = 1 << 20;
 /// The median of the magnitudes (the upper one of an even number); `None` for nothing.
 pub(super) fn median_magnitude(values: &[f64]) -> Option<f64> {
     let stride = values.len().div_ceil(SAMPLE).max(1);
-    median(values.iter().step_by(stride).map(|value| value.abs()).collect())
+    upper_median(values.iter().step_by(stride).map(|value| value.abs()).collect())
 }
 
 /// Whether the centred rolling median of 11 lies above `band`, at each place; windows are cut at both ends.
@@ -133,7 +133,7 @@ fn medians(values: &[f64]) -> [f64; LANES] {
 }
 
 /// Number of single points that stand out above their surroundings by 5 % and 6 standard deviations.
-pub(super) fn spikes(values: &[f64]) -> usize {
+pub(super) fn count_spikes(values: &[f64]) -> usize {
     spike_places(values, 6.0, 0.05).len()
 }
 
@@ -157,7 +157,7 @@ pub(super) fn spike_places(values: &[f64], deviations: f64, part: f64) -> Vec<us
         until_next -= 1;
     });
     // 1.4826 turns a median absolute deviation into the standard deviation of a normal distribution.
-    let scatter = deviations * 1.4826 * median(distances).unwrap_or_default();
+    let scatter = deviations * 1.4826 * upper_median(distances).unwrap_or_default();
     let (mut places, mut place) = (Vec::new(), 0);
     with_medians(values, |value, median| {
         let above = value - median;
@@ -192,9 +192,9 @@ mod tests {
         let mut values = vec![1.0; 50];
         values[20] = 9.0;
         assert_eq!(medians_above(&values, 1.5).filter(|above| *above).count(), 0);
-        assert_eq!(spikes(&values), 1);
-        assert_eq!(spikes(&vec![1.0; 50]), 0);
-        assert_eq!(spikes(&[]), 0);
+        assert_eq!(count_spikes(&values), 1);
+        assert_eq!(count_spikes(&vec![1.0; 50]), 0);
+        assert_eq!(count_spikes(&[]), 0);
     }
 
     #[test]
@@ -245,7 +245,7 @@ mod tests {
                 around.iter().filter(|other| value - **other > scatter).count() > around.len() / 2
                     && value - median > 0.05 * median.abs()
             };
-            proptest::prop_assert_eq!(spikes(&values), (0..values.len()).filter(stands_out).count());
+            proptest::prop_assert_eq!(count_spikes(&values), (0..values.len()).filter(stands_out).count());
         }
     }
 }

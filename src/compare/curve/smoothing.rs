@@ -13,7 +13,7 @@ const LEFT: f64 = 0.25;
 
 /// Kind of a running mean.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Mean {
+pub enum RunningMean {
     /// Over everything so far.
     Cumulative,
     /// Over this many steps.
@@ -28,7 +28,7 @@ pub struct Smoothing {
     /// Whether the baseline is the smoothed side.
     pub of_baseline: bool,
     /// The mean.
-    pub mean: Mean,
+    pub mean: RunningMean,
     /// Share of the difference that it leaves unexplained.
     pub left: f64,
 }
@@ -46,9 +46,9 @@ pub fn smoothing(baseline: &[f64], candidate: &[f64]) -> Option<Smoothing> {
     }
     let (smooth, rough) = if of_baseline { (baseline, candidate) } else { (candidate, baseline) };
     let before = apart(rough.iter().copied(), smooth);
-    let windows = WINDOWS.into_iter().filter(|width| width * 2 <= rough.len()).map(Mean::Window);
-    let means = windows.chain([Mean::Cumulative]).chain(kept(rough, smooth).map(Mean::Exponential));
-    let left = |mean: Mean| (mean, apart(applied(mean, rough), smooth) / before);
+    let windows = WINDOWS.into_iter().filter(|width| width * 2 <= rough.len()).map(RunningMean::Window);
+    let means = windows.chain([RunningMean::Cumulative]).chain(kept(rough, smooth).map(RunningMean::Exponential));
+    let left = |mean: RunningMean| (mean, apart(applied(mean, rough), smooth) / before);
     let (mean, left) = means.map(left).min_by(|a, b| a.1.total_cmp(&b.1))?;
     (left < LEFT).then_some(Smoothing { of_baseline, mean, left })
 }
@@ -78,16 +78,16 @@ fn kept(rough: &[f64], smooth: &[f64]) -> Option<f64> {
 }
 
 #[allow(clippy::cast_precision_loss, reason = "counts of steps")]
-fn applied(mean: Mean, values: &[f64]) -> Box<dyn Iterator<Item = f64> + '_> {
+fn applied(mean: RunningMean, values: &[f64]) -> Box<dyn Iterator<Item = f64> + '_> {
     match mean {
-        Mean::Cumulative => {
+        RunningMean::Cumulative => {
             let mut sum = 0.0;
             Box::new(values.iter().enumerate().map(move |(index, value)| {
                 sum += value;
                 sum / (index + 1) as f64
             }))
         }
-        Mean::Window(width) => {
+        RunningMean::Window(width) => {
             let mut sum = 0.0;
             Box::new(values.iter().enumerate().map(move |(index, value)| {
                 sum += value;
@@ -97,7 +97,7 @@ fn applied(mean: Mean, values: &[f64]) -> Box<dyn Iterator<Item = f64> + '_> {
                 sum / (index + 1).min(width) as f64
             }))
         }
-        Mean::Exponential(kept) => {
+        RunningMean::Exponential(kept) => {
             let mut state: Option<f64> = None;
             Box::new(values.iter().map(move |value| {
                 let next = state.map_or(*value, |state| kept * state + (1.0 - kept) * value);
@@ -122,13 +122,13 @@ mod tests {
     #[test]
     fn each_mean_is_found_on_either_side() {
         let run = run(0.0, 1);
-        for mean in [Mean::Cumulative, Mean::Window(10), Mean::Exponential(0.9)] {
+        for mean in [RunningMean::Cumulative, RunningMean::Window(10), RunningMean::Exponential(0.9)] {
             let smooth: Vec<f64> = applied(mean, &run).collect();
             for (found, of_baseline) in [(smoothing(&smooth, &run), true), (smoothing(&run, &smooth), false)] {
                 let found = found.expect("a mean");
                 assert_eq!(found.of_baseline, of_baseline);
                 let same = match (found.mean, mean) {
-                    (Mean::Exponential(a), Mean::Exponential(b)) => (a - b).abs() < 1e-3,
+                    (RunningMean::Exponential(a), RunningMean::Exponential(b)) => (a - b).abs() < 1e-3,
                     (a, b) => a == b,
                 };
                 assert!(same && found.left < 0.01, "{found:?} for {mean:?}");

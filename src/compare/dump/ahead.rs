@@ -8,7 +8,7 @@ use std::iter::Enumerate;
 use std::slice::Iter;
 use std::sync::{Mutex, PoisonError};
 
-use crate::fetch::{RoomAhead, Source};
+use crate::fetch::{ReadAheadRoom, Source};
 use crate::read::tensor_file;
 
 /// A piece of work whose files can be requested ahead of time.
@@ -19,9 +19,9 @@ pub(super) trait Prepared: Send {
 
 /// Results of `work` on `items`, in their order. Items are prepared in that order too, up to `room` ahead of the
 /// workers.
-pub(super) fn in_order<T: Sync, P: Prepared, R: Send>(
+pub(super) fn run_in_order<T: Sync, P: Prepared, R: Send>(
     items: &[T],
-    room: RoomAhead,
+    room: ReadAheadRoom,
     prepare: impl Fn(&T) -> P + Sync,
     work: impl Fn(P) -> R + Sync,
 ) -> Vec<R> {
@@ -56,11 +56,11 @@ struct Queue<'a, T, P> {
 
 impl<T, P: Prepared> Queue<'_, T, P> {
     /// The next piece, after the files of those behind it have been requested.
-    fn next(&mut self, room: RoomAhead, prepare: impl Fn(&T) -> P) -> Option<(usize, P)> {
+    fn next(&mut self, room: ReadAheadRoom, prepare: impl Fn(&T) -> P) -> Option<(usize, P)> {
         while self.pieces.is_empty() || self.files < room.files {
             let Some((index, item)) = self.items.next() else { break };
             let piece = prepare(item);
-            piece.sources().for_each(tensor_file::expect);
+            piece.sources().for_each(tensor_file::expect_directory);
             self.files += piece.sources().count();
             self.pieces.push_back((index, piece));
         }
@@ -69,7 +69,7 @@ impl<T, P: Prepared> Queue<'_, T, P> {
             if self.coming > 0 && self.bytes + bytes_of(piece) > room.bytes {
                 break;
             }
-            piece.sources().for_each(|source| source.expect(0..source.len()));
+            piece.sources().for_each(|source| source.prefetch(0..source.len()));
             self.bytes += bytes_of(piece);
             self.coming += 1;
         }

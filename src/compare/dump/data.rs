@@ -2,16 +2,16 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::folders::{Counted, Folders};
-use super::measurement::{Basis, Coverage, ExactDifference, Examined};
-use super::recorded::{is_exact_type, relative};
+use super::folders::{CountedPair, Folders};
+use super::measurement::{Basis, ExactDifference, Examined, ValueCoverage};
+use super::recorded::{is_exact_type, relative_to_scale};
 use crate::compare::checksum::checksum;
 use crate::compare::closeness::{Closeness, closeness};
 use crate::compare::measurements::PairName;
 use crate::compare::tensor::{self, PairStats};
 use crate::error::Result;
 use crate::fetch::Source;
-use crate::read::dump::{Leaf, TensorRecord, Value};
+use crate::read::dump::{Leaf, LeafValue, TensorRecord};
 use crate::read::tensor::TensorData;
 use crate::verdict::Side;
 
@@ -21,7 +21,7 @@ const NORM_ROUNDING: f64 = 1.0 / 32.0;
 
 /// Outcome of reading the data of two tensors.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) enum Found {
+pub(super) enum DataComparison {
     /// One pass over all elements, or a sample of them.
     Numbers(Box<PairStats>, Option<Closeness>),
     /// Checksums only, with whether both are the same.
@@ -60,8 +60,8 @@ impl Saved<'_> {
     fn tensors(&mut self, folders: &Folders<'_>) -> Result<[TensorData; 2]> {
         match self.opened.take() {
             Some([left, right]) => Ok([
-                folders.baseline.tensor_of(&self.baseline, left?)?,
-                folders.candidate.tensor_of(&self.candidate, right?)?,
+                folders.baseline.tensor_in_file(&self.baseline, left?)?,
+                folders.candidate.tensor_in_file(&self.candidate, right?)?,
             ]),
             None => Ok([folders.baseline.tensor(&self.baseline)?, folders.candidate.tensor(&self.candidate)?]),
         }
@@ -76,10 +76,10 @@ fn pair_name<'a>(op: &'a str, [baseline, candidate]: &'a [String; 2]) -> PairNam
     PairName { question: "data", op: Some(op), baseline, candidate, member: "", offset: 0 }
 }
 
-pub(super) fn saved<'a>(baseline: Leaf<'a>, candidate: Leaf<'a>) -> Option<Saved<'a>> {
+pub(super) fn saved_pair<'a>(baseline: Leaf<'a>, candidate: Leaf<'a>) -> Option<Saved<'a>> {
     let shape = match (baseline.value, candidate.value) {
-        (Value::Tensor(left), Value::Tensor(right)) if left.shape == right.shape => right.shape,
-        (Value::Plain { .. }, Value::Plain { .. }) => &[],
+        (LeafValue::Tensor(left), LeafValue::Tensor(right)) if left.shape == right.shape => right.shape,
+        (LeafValue::Plain { .. }, LeafValue::Plain { .. }) => &[],
         _ => return None,
     };
     let records = [baseline.record(), candidate.record()];
@@ -88,15 +88,19 @@ pub(super) fn saved<'a>(baseline: Leaf<'a>, candidate: Leaf<'a>) -> Option<Saved
 
 /// Compares the saved data of two tensors, or gives the reason in words why that failed; `None` where a quick look
 /// skips it, so that the records have to do.
-pub(super) fn data(op: &str, saved: Saved<'_>, folders: &Folders<'_>) -> Option<std::result::Result<Found, String>> {
+pub(super) fn compare_data(
+    op: &str,
+    saved: Saved<'_>,
+    folders: &Folders<'_>,
+) -> Option<std::result::Result<DataComparison, String>> {
     let paths = saved.paths(folders);
     let elements = saved.shape.iter().fold(1, |all: u64, len| all.saturating_mul(*len));
     let measure = || measure(op, saved, folders).map_err(|error| error.to_string());
-    let answer = folders.measurements.ask(&pair_name(op, &paths), measure);
+    let answer = folders.measurements.get_or_measure(&pair_name(op, &paths), measure);
     match &answer {
-        Some(Ok(Found::Numbers(stats, _))) => folders.measurements.count(stats.elements, elements),
-        Some(Ok(Found::Checksums { same })) => {
-            folders.measurements.count(elements, elements);
+        Some(Ok(DataComparison::Numbers(stats, _))) => folders.measurements.count_elements(stats.elements, elements),
+        Some(Ok(DataComparison::Checksums { same })) => {
+            folders.measurements.count_elements(elements, elements);
             if !same {
                 folders.measurements.count_unequal();
             }
@@ -106,21 +110,28 @@ pub(super) fn data(op: &str, saved: Saved<'_>, folders: &Folders<'_>) -> Option<
     answer
 }
 
-fn measure(op: &str, mut saved: Saved<'_>, folders: &Folders<'_>) -> Result<Found> {
+fn measure(op: &str, mut saved: Saved<'_>, folders: &Folders<'_>) -> Result<DataComparison> {
     let [left, right] = saved.tensors(folders)?;
     if folders.measurements.by_checksum() {
-        return Ok(Found::Checksums { same: checksum(&left)? == checksum(&right)? });
+        return Ok(DataComparison::Checksums { same: checksum(&left)? == checksum(&right)? });
     }
-    let asked = Counted { op, records: saved.records, dtypes: [left.dtype, right.dtype] };
+    let asked = CountedPair { op, records: saved.records, dtypes: [left.dtype, right.dtype] };
     let tolerance = folders.tolerance.and_then(|tolerance| tolerance(&asked));
     let counted = tolerance.map(|tolerance| closeness(&left, &right, tolerance)).transpose()?;
-    Ok(Found::Numbers(Box::new(tensor::compare_some(&left, &right, folders.measurements.sample())?), counted))
+    Ok(DataComparison::Numbers(
+        Box::new(tensor::compare_sample(&left, &right, folders.measurements.sample())?),
+        counted,
+    ))
 }
 
 /// Combines the numbers measured of data with the exact properties that only records tell: element type and
 /// `requires_grad`. A difference without a size (NaN or infinity on one side only, an integer) makes the error
 /// infinite.
-pub(super) fn examined(recorded: &Examined, stats: &PairStats, records: [Option<TensorRecord<'_>>; 2]) -> Examined {
+pub(super) fn combine_with_records(
+    recorded: &Examined,
+    stats: &PairStats,
+    records: [Option<TensorRecord<'_>>; 2],
+) -> Examined {
     let [baseline, _] = records;
     let is_exact = baseline.is_some_and(|record| is_exact_type(&record));
     let has_size = stats.sum_sq_diff > 0.0;
@@ -133,7 +144,7 @@ pub(super) fn examined(recorded: &Examined, stats: &PairStats, records: [Option<
     };
     let infinite = stats.nonfinite_mismatches > 0 || exact == Some(ExactDifference::Integer);
     let norm = stats.sum_sq_baseline.sqrt();
-    let error = if has_size { relative(stats.sum_sq_diff.sqrt(), norm) } else { 0.0 };
+    let error = if has_size { relative_to_scale(stats.sum_sq_diff.sqrt(), norm) } else { 0.0 };
     Examined {
         exact,
         error: if infinite { f64::INFINITY } else { error },
@@ -145,7 +156,7 @@ pub(super) fn examined(recorded: &Examined, stats: &PairStats, records: [Option<
         rms: Some(norm / count(stats.elements).sqrt()),
         elements: stats.elements.max(1),
         metrics: metrics(stats, error),
-        coverage: contradicting(stats, records).map_or_else(|| coverage(stats), Coverage::Contradicting),
+        coverage: contradicting(stats, records).map_or_else(|| coverage(stats), ValueCoverage::Contradicting),
     }
 }
 
@@ -169,7 +180,7 @@ fn contradicting(stats: &PairStats, records: [Option<TensorRecord<'_>>; 2]) -> O
 }
 
 /// Comparison of saved scalars, which have to be equal, like plain arguments.
-pub(super) fn scalars(stats: &PairStats) -> Examined {
+pub(super) fn compare_scalars(stats: &PairStats) -> Examined {
     if stats.unequal > 0 || stats.nonfinite_mismatches > 0 {
         Examined::differing(Basis::Plain, ExactDifference::Argument)
     } else {
@@ -177,36 +188,39 @@ pub(super) fn scalars(stats: &PairStats) -> Examined {
     }
 }
 
-fn coverage(stats: &PairStats) -> Coverage {
+fn coverage(stats: &PairStats) -> ValueCoverage {
     let non_finite = |nan: u64, infinite: u64| nan.saturating_add(infinite) >= stats.elements;
     let nothing_finite = stats.nonfinite_mismatches == 0
         && non_finite(stats.nan_baseline, stats.inf_baseline)
         && non_finite(stats.nan_candidate, stats.inf_candidate);
     match stats.nan_candidate {
-        _ if stats.elements == 0 => Coverage::Empty,
-        0 if nothing_finite => Coverage::Infinite,
-        1.. if nothing_finite => Coverage::NotANumber,
-        _ => Coverage::Whole,
+        _ if stats.elements == 0 => ValueCoverage::Empty,
+        0 if nothing_finite => ValueCoverage::Infinite,
+        1.. if nothing_finite => ValueCoverage::NotANumber,
+        _ => ValueCoverage::Whole,
     }
 }
 
 /// Coverage of two values whose data was not read: data that only one side saved was not compared, nor was data that
 /// was skipped by request and not recorded in any other way.
-pub(super) fn coverage_without(recorded: Coverage, baseline: Leaf<'_>, candidate: Leaf<'_>) -> Coverage {
+pub(super) fn coverage_without(recorded: ValueCoverage, baseline: Leaf<'_>, candidate: Leaf<'_>) -> ValueCoverage {
     let is_saved = |leaf: Leaf<'_>| leaf.record().is_some_and(|record| record.extension.is_some());
     let shape = |leaf: Leaf<'_>| leaf.record().map(|record| record.shape.to_vec());
     let of_other_shapes = shape(baseline) != shape(candidate);
     match (recorded, is_saved(baseline), is_saved(candidate)) {
         // Where shapes differ there is nothing to read.
-        (Coverage::NoNumbers, true, true) if of_other_shapes => recorded,
-        (Coverage::NoNumbers, true, true) => Coverage::LeftOut,
+        (ValueCoverage::NoNumbers, true, true) if of_other_shapes => recorded,
+        (ValueCoverage::NoNumbers, true, true) => ValueCoverage::LeftOut,
         (
-            Coverage::Damaged | Coverage::StatisticMissing(_) | Coverage::StatisticUnreadable(_) | Coverage::Empty,
+            ValueCoverage::Damaged
+            | ValueCoverage::StatisticMissing(_)
+            | ValueCoverage::StatisticUnreadable(_)
+            | ValueCoverage::Empty,
             _,
             _,
         ) => recorded,
-        (_, true, false) => Coverage::DataMissing(Side::Candidate),
-        (_, false, true) => Coverage::DataMissing(Side::Baseline),
+        (_, true, false) => ValueCoverage::DataMissing(Side::Candidate),
+        (_, false, true) => ValueCoverage::DataMissing(Side::Baseline),
         _ => recorded,
     }
 }

@@ -3,7 +3,7 @@
 use crate::compare::closeness::ElementTolerance;
 use crate::compare::measurements::Measurements;
 use crate::dtype::Dtype;
-use crate::fetch::RoomAhead;
+use crate::fetch::ReadAheadRoom;
 use crate::pair::dump::Renaming;
 use crate::read::dump::{DumpFolder, TensorRecord};
 
@@ -28,7 +28,7 @@ pub struct Folders<'a> {
 impl Folders<'_> {
     /// Room for files that are requested before they are compared: the lesser of the two remote sides' rooms; none for
     /// a sample, which reads little of each file.
-    pub(super) fn room_ahead(&self) -> RoomAhead {
+    pub(super) fn read_ahead_room(&self) -> ReadAheadRoom {
         let rooms = [self.baseline, self.candidate].map(DumpFolder::room_ahead).into_iter();
         let remote = rooms.filter(|room| room.files > 0 && self.measurements.sample().is_none());
         remote.min_by_key(|room| room.bytes).unwrap_or_default()
@@ -36,11 +36,11 @@ impl Folders<'_> {
 }
 
 /// The tolerance of each pair of tensors; `None` where their elements are not counted.
-pub type Tolerances<'a> = dyn Fn(&Counted<'_>) -> Option<ElementTolerance> + Sync + 'a;
+pub type Tolerances<'a> = dyn Fn(&CountedPair<'_>) -> Option<ElementTolerance> + Sync + 'a;
 
 /// Two tensors whose elements may be counted.
 #[derive(Clone, Copy)]
-pub struct Counted<'a> {
+pub struct CountedPair<'a> {
     /// The candidate's operation.
     pub op: &'a str,
     /// Their records, the baseline's first.

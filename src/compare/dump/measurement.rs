@@ -17,12 +17,12 @@ pub struct Measurement {
     /// computes in its own order.
     pub is_equal: bool,
     /// Part of the two values that was available for comparison.
-    pub coverage: Coverage,
+    pub coverage: ValueCoverage,
 }
 
 /// Part of a pair of values that was available for comparison; a part that was not seen never counts as agreement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Coverage {
+pub enum ValueCoverage {
     /// Everything that either side recorded.
     Whole,
     /// Tensors without elements: there is nothing to compare.
@@ -109,13 +109,13 @@ pub(super) struct Examined {
     pub(super) rms: Option<f64>,
     pub(super) elements: u64,
     pub(super) metrics: Vec<(&'static str, f64)>,
-    pub(super) coverage: Coverage,
+    pub(super) coverage: ValueCoverage,
 }
 
 impl Examined {
     /// Nothing is known: the record of a side is damaged.
     pub(super) fn unknown() -> Self {
-        Self { identical: false, is_equal: false, coverage: Coverage::Damaged, ..Self::equal(Basis::Plain) }
+        Self { identical: false, is_equal: false, coverage: ValueCoverage::Damaged, ..Self::equal(Basis::Plain) }
     }
 
     /// Nothing differs.
@@ -131,7 +131,7 @@ impl Examined {
             rms: None,
             elements: 1,
             metrics: Vec::new(),
-            coverage: Coverage::Whole,
+            coverage: ValueCoverage::Whole,
         }
     }
 

@@ -2,10 +2,10 @@
 
 use std::cmp::Ordering;
 
-use super::measurement::{Basis, Coverage, ExactDifference, Examined};
+use super::measurement::{Basis, ExactDifference, Examined, ValueCoverage};
 use super::sums;
 use crate::dtype::Dtype;
-use crate::read::dump::{Statistic, TensorRecord, Value};
+use crate::read::dump::{LeafValue, Statistic, TensorRecord};
 use crate::read::json::Json;
 use crate::verdict::Side;
 
@@ -18,13 +18,17 @@ const PRINTED: f64 = 1.0 + 1e-9;
 
 /// Compares two records without the tensors' data; `same` tells whether the data has the same checksum, where that is
 /// known.
-pub(super) fn recorded(baseline: Value<'_>, candidate: Value<'_>, same: Option<bool>) -> Examined {
+pub(super) fn compare_records(baseline: LeafValue<'_>, candidate: LeafValue<'_>, same: Option<bool>) -> Examined {
     match (baseline, candidate) {
-        (Value::Damaged, _) | (_, Value::Damaged) => Examined::unknown(),
-        (Value::Null, Value::Null) => Examined::equal(Basis::Plain),
-        (Value::Tensor(baseline), Value::Tensor(candidate)) => tensors(&baseline, &candidate, same),
-        (Value::Plain { value: baseline, .. }, Value::Plain { value: candidate, .. }) => plain(baseline, candidate),
-        (Value::Tensor(_), _) | (_, Value::Tensor(_)) => Examined::differing(Basis::Plain, ExactDifference::Kind),
+        (LeafValue::Damaged, _) | (_, LeafValue::Damaged) => Examined::unknown(),
+        (LeafValue::Null, LeafValue::Null) => Examined::equal(Basis::Plain),
+        (LeafValue::Tensor(baseline), LeafValue::Tensor(candidate)) => tensors(&baseline, &candidate, same),
+        (LeafValue::Plain { value: baseline, .. }, LeafValue::Plain { value: candidate, .. }) => {
+            plain(baseline, candidate)
+        }
+        (LeafValue::Tensor(_), _) | (_, LeafValue::Tensor(_)) => {
+            Examined::differing(Basis::Plain, ExactDifference::Kind)
+        }
         _ => Examined::differing(Basis::Plain, ExactDifference::Argument),
     }
 }
@@ -103,14 +107,14 @@ fn is_integer(dtype: Dtype) -> bool {
 }
 
 /// Coverage of two records that are compared.
-fn coverage(baseline: &TensorRecord<'_>, candidate: &TensorRecord<'_>) -> Coverage {
+fn coverage(baseline: &TensorRecord<'_>, candidate: &TensorRecord<'_>) -> ValueCoverage {
     let (left, right) = (baseline.statistics(), candidate.statistics());
     if baseline.elements() == 0 && candidate.elements() == 0 {
-        return Coverage::Empty;
+        return ValueCoverage::Empty;
     }
     for (side, statistics) in [(Side::Baseline, left), (Side::Candidate, right)] {
         if statistics.into_iter().any(is_no_number) {
-            return Coverage::StatisticUnreadable(side);
+            return ValueCoverage::StatisticUnreadable(side);
         }
     }
     // Releases differ in whether they sum integers; max and min of integers are always there, and exact.
@@ -118,13 +122,13 @@ fn coverage(baseline: &TensorRecord<'_>, candidate: &TensorRecord<'_>) -> Covera
     let is_null = |statistic: Statistic<'_>| statistic == Statistic::Null;
     for (side, (here, there)) in [(Side::Candidate, (right, left)), (Side::Baseline, (left, right))] {
         if here.into_iter().zip(there).take(sums).any(|(here, there)| is_null(here) && !is_null(there)) {
-            return Coverage::StatisticMissing(side);
+            return ValueCoverage::StatisticMissing(side);
         }
     }
     match (baseline.checksum, candidate.checksum) {
-        (Some(_), Some(_)) => Coverage::Whole,
-        (Some(_), None) => Coverage::StatisticMissing(Side::Candidate),
-        (None, Some(_)) => Coverage::StatisticMissing(Side::Baseline),
+        (Some(_), Some(_)) => ValueCoverage::Whole,
+        (Some(_), None) => ValueCoverage::StatisticMissing(Side::Candidate),
+        (None, Some(_)) => ValueCoverage::StatisticMissing(Side::Baseline),
         (None, None) => coverage_of_numbers(left, right),
     }
 }
@@ -134,17 +138,17 @@ fn is_no_number(statistic: Statistic<'_>) -> bool {
     matches!(statistic, Statistic::Other(_)) && statistic.as_f64().is_none()
 }
 
-fn coverage_of_numbers(baseline: [Statistic<'_>; 4], candidate: [Statistic<'_>; 4]) -> Coverage {
+fn coverage_of_numbers(baseline: [Statistic<'_>; 4], candidate: [Statistic<'_>; 4]) -> ValueCoverage {
     let all = || baseline.into_iter().chain(candidate).filter(|statistic| *statistic != Statistic::Null);
     let numbers = || all().filter_map(Statistic::as_f64);
     if all().next().is_none() {
-        Coverage::NoNumbers
+        ValueCoverage::NoNumbers
     } else if all().any(|statistic| statistic.as_bool().is_some()) || numbers().any(f64::is_finite) {
-        Coverage::Whole
+        ValueCoverage::Whole
     } else if numbers().any(f64::is_nan) {
-        Coverage::NotANumber
+        ValueCoverage::NotANumber
     } else {
-        Coverage::Infinite
+        ValueCoverage::Infinite
     }
 }
 
@@ -159,7 +163,7 @@ struct Four {
 }
 
 impl Four {
-    fn of(record: &TensorRecord<'_>) -> Self {
+    fn from_record(record: &TensorRecord<'_>) -> Self {
         let [max, min, mean, norm] = record.statistics().map(Statistic::as_f64);
         let is_finite = |extreme: Option<f64>| extreme.is_some_and(f64::is_finite);
         let is_available = |sum: &f64| sum.is_finite() || !(is_finite(max) && is_finite(min));
@@ -197,7 +201,7 @@ fn statistics(
     let equal = same_checksum == Some(true) || left.iter().zip(&right).all(|(a, b)| same_plain(a, b));
     let mut measured =
         if equal { Examined::equal(Basis::Statistics) } else { differences(baseline, candidate, elements) };
-    let four = Four::of(baseline);
+    let four = Four::from_record(baseline);
     measured.rms = rms(&four, elements);
     if same_checksum == Some(false) {
         (measured.identical, measured.is_equal) = (false, false);
@@ -217,7 +221,7 @@ fn rms(four: &Four, elements: u64) -> Option<f64> {
 }
 
 fn differences(baseline: &TensorRecord<'_>, candidate: &TensorRecord<'_>, elements: u64) -> Examined {
-    let (left, right) = (Four::of(baseline), Four::of(candidate));
+    let (left, right) = (Four::from_record(baseline), Four::from_record(candidate));
     let differ = |(left, right): (Statistic<'_>, Statistic<'_>)| {
         left != Statistic::Null && right != Statistic::Null && !same_plain(&left.json(), &right.json())
     };
@@ -233,7 +237,7 @@ fn differences(baseline: &TensorRecord<'_>, candidate: &TensorRecord<'_>, elemen
     let scales = [magnitude, magnitude, rms, left.norm.unwrap_or(magnitude).abs()];
     let names = ["max_difference", "min_difference", "mean_difference", NORM];
     let sums = sums::bounds(baseline, candidate, elements);
-    let printed = baseline.precision.units([left.max, left.min, left.mean, left.norm]);
+    let printed = baseline.precision.rounding_units([left.max, left.min, left.mean, left.norm]);
     let mut measured = Examined::equal(Basis::Statistics);
     for ((((pair, scale), name), bound), digit) in pairs.into_iter().zip(scales).zip(names).zip(sums).zip(printed) {
         // An older release wrote fewer statistics; those that both sides have are compared.
@@ -246,9 +250,9 @@ fn differences(baseline: &TensorRecord<'_>, candidate: &TensorRecord<'_>, elemen
         }
         // Differences from printing alone say nothing about the numbers, so they are subtracted.
         let difference = ((right - left).abs() - digit * PRINTED).max(0.0);
-        let error = relative(difference, scale);
+        let error = relative_to_scale(difference, scale);
         measured.absolute = measured.absolute.max(difference);
-        let is_of_recorder = || name == NORM && sums::is_lost(error, &measured.metrics, elements);
+        let is_of_recorder = || name == NORM && sums::is_lost_to_rounding(error, &measured.metrics, elements);
         let beyond = if difference <= bound || is_of_recorder() { 0.0 } else { error };
         measured.error = measured.error.max(beyond);
         measured.metrics.push((name, error));
@@ -273,7 +277,7 @@ fn non_finite_differs(pair: (Option<f64>, Option<f64>)) -> bool {
 }
 
 /// `difference / scale`; 0 where nothing differs, infinite where the scale is 0.
-pub(crate) fn relative(difference: f64, scale: f64) -> f64 {
+pub(crate) fn relative_to_scale(difference: f64, scale: f64) -> f64 {
     if difference == 0.0 { 0.0 } else { difference / scale }
 }
 

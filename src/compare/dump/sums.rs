@@ -52,7 +52,7 @@ const LOST: f64 = 0.053;
 ///
 /// `metrics` holds the errors of the other statistics so far. Extremes bear witness: a factor moves them as much as the norm.
 #[allow(clippy::cast_precision_loss, reason = "element counts are far below 2^53")]
-pub(super) fn is_lost(error: f64, metrics: &[(&'static str, f64)], elements: u64) -> bool {
+pub(super) fn is_lost_to_rounding(error: f64, metrics: &[(&'static str, f64)], elements: u64) -> bool {
     let [(_, max), (_, min), _] = metrics else { return false };
     let share = (elements as f64 / ACCUMULATORS * Dtype::F32.unit_roundoff()).min(1.0);
     error <= LOST * share.powf(1.5) && 2.0 * max.max(*min) <= error
@@ -133,10 +133,10 @@ mod tests {
         let summed = f64::from(sums.iter().sum::<f32>());
         let lost = (summed.sqrt() - exact.sqrt()).abs() / exact.sqrt();
         let all = |max, min| [("max_difference", max), ("min_difference", min), ("mean_difference", 1e-5)];
-        assert!(lost > 1e-5 && is_lost(lost, &all(0.0, 0.0), N as u64), "{lost}");
-        assert!(!is_lost(lost, &all(lost, lost), N as u64), "a factor moves the extremes");
-        assert!(!is_lost(1e-3, &all(0.0, 0.0), 1 << 20), "so few terms lose less");
-        assert!(!is_lost(lost, &all(0.0, 0.0)[..2], N as u64), "without extremes nothing vouches");
+        assert!(lost > 1e-5 && is_lost_to_rounding(lost, &all(0.0, 0.0), N as u64), "{lost}");
+        assert!(!is_lost_to_rounding(lost, &all(lost, lost), N as u64), "a factor moves the extremes");
+        assert!(!is_lost_to_rounding(1e-3, &all(0.0, 0.0), 1 << 20), "so few terms lose less");
+        assert!(!is_lost_to_rounding(lost, &all(0.0, 0.0)[..2], N as u64), "without extremes nothing vouches");
     }
 
     #[test]

@@ -26,7 +26,7 @@ const FILLING: [&str; 12] = [
 
 /// Limits of the repeats that are searched at the end of an answer.
 #[derive(Clone, Copy, Debug)]
-pub struct Repeats {
+pub struct RepeatLimits {
     /// Most characters of a repeated unit.
     pub most_unit: usize,
     /// Least number of repetitions of the unit.
@@ -67,7 +67,7 @@ pub struct AnswerMeasures {
 }
 
 /// Measures an answer, in time linear in its text.
-pub fn measure(answer: &Answer<'_>, repeats: Repeats) -> AnswerMeasures {
+pub fn measure(answer: &Answer<'_>, repeats: RepeatLimits) -> AnswerMeasures {
     let text = without_filling(answer.text);
     let mut hasher = DefaultHasher::new();
     text.hash(&mut hasher);
@@ -113,7 +113,7 @@ fn count(bytes: &[u8]) -> usize {
 }
 
 /// Number of characters at the end of a text that whole repeats of one unit cover, for the unit that covers most.
-fn repeated(text: &[u8], Repeats { most_unit, least_times }: Repeats) -> usize {
+fn repeated(text: &[u8], RepeatLimits { most_unit, least_times }: RepeatLimits) -> usize {
     let mut most = 0;
     // A character has up to four bytes.
     for (period, len) in periods(text, 4 * most_unit).into_iter().enumerate().skip(1) {
@@ -162,7 +162,7 @@ mod tests {
 
     use super::*;
 
-    const REPEATS: Repeats = Repeats { most_unit: 200, least_times: 4 };
+    const REPEATS: RepeatLimits = RepeatLimits { most_unit: 200, least_times: 4 };
 
     fn of(text: &str) -> AnswerMeasures {
         measure(&Answer { text, ..Answer::default() }, REPEATS)

@@ -21,7 +21,7 @@ struct Scaled {
 impl Scaled {
     const ONE: Self = Self { mantissa: 1.0, exponent: 0 };
 
-    fn of(mantissa: f64, exponent: i64) -> Self {
+    fn new(mantissa: f64, exponent: i64) -> Self {
         let (up, down) = (2_f64.powi(512), 2_f64.powi(-512));
         match mantissa {
             zero if zero <= 0.0 => Self { mantissa: 0.0, exponent: 0 },
@@ -32,17 +32,17 @@ impl Scaled {
     }
 
     fn times(self, factor: f64) -> Self {
-        Self::of(self.mantissa * factor, self.exponent)
+        Self::new(self.mantissa * factor, self.exponent)
     }
 
     fn product(self, other: Self) -> Self {
         // Both lie within 2^512 of 1, so that their product is finite and not zero.
-        Self::of(self.mantissa * other.mantissa, self.exponent + other.exponent)
+        Self::new(self.mantissa * other.mantissa, self.exponent + other.exponent)
     }
 
     /// `base^power`, by squaring.
     fn power(base: f64, mut power: u64) -> Self {
-        let (mut result, mut square) = (Self::ONE, Self::of(base, 0));
+        let (mut result, mut square) = (Self::ONE, Self::new(base, 0));
         while power > 0 {
             if power & 1 == 1 {
                 result = result.product(square);

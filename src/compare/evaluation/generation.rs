@@ -16,7 +16,7 @@ pub struct Parting {
     /// Number of the first different token, from 0.
     pub token: usize,
     /// Log-probabilities that the baseline has of both tokens.
-    pub gap: Gap,
+    pub gap: TokenGap,
     /// Kullback-Leibler divergence of the candidate from the baseline over the tokens that both top lists hold, in nats, each
     /// list made to add up to 1; `None` where fewer than two are shared.
     pub divergence: Option<f64>,
@@ -24,7 +24,7 @@ pub struct Parting {
 
 /// Log-probability of the baseline's token above that of the candidate's, both on the baseline.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Gap {
+pub enum TokenGap {
     /// In nats.
     Nats(f64),
     /// The candidate's token is not in the baseline's top list.
@@ -41,24 +41,24 @@ pub fn parting(baseline: &[Token], candidate: &[Token]) -> Option<Parting> {
     match (baseline.get(token), candidate.get(token)) {
         (None, None) => None,
         (Some(b), Some(c)) => Some(Parting { token, gap: gap(b, c), divergence: divergence(b, c) }),
-        _ => Some(Parting { token, gap: Gap::End, divergence: None }),
+        _ => Some(Parting { token, gap: TokenGap::End, divergence: None }),
     }
 }
 
-fn gap(baseline: &Token, candidate: &Token) -> Gap {
+fn gap(baseline: &Token, candidate: &Token) -> TokenGap {
     // A list with only the generated token says nothing about others.
     if !baseline.alternatives.keys().any(|name| *name != baseline.name) {
-        return Gap::Unrecorded;
+        return TokenGap::Unrecorded;
     }
-    let Some(own) = own(baseline) else { return Gap::Unrecorded };
+    let Some(own) = token_probability(baseline) else { return TokenGap::Unrecorded };
     match baseline.alternatives.get(&candidate.name).map(|other| own - other) {
-        Some(gap) if gap.is_finite() => Gap::Nats(gap),
-        _ => Gap::Beyond,
+        Some(gap) if gap.is_finite() => TokenGap::Nats(gap),
+        _ => TokenGap::Beyond,
     }
 }
 
 /// Log-probability of a token that was generated; `None` where none was recorded, or it is NaN.
-fn own(token: &Token) -> Option<f64> {
+fn token_probability(token: &Token) -> Option<f64> {
     token.log_probability.or_else(|| token.alternatives.get(&token.name).copied()).filter(|own| !own.is_nan())
 }
 
@@ -80,7 +80,7 @@ fn divergence(baseline: &Token, candidate: &Token) -> Option<f64> {
 
 /// Log-probabilities of both sides over shared beginnings.
 #[derive(Clone, Debug, Default)]
-pub struct Agreement {
+pub struct ProbabilityAgreement {
     /// Magnitudes of the differences.
     differences: Vec<f64>,
     /// Sums over distances between the generated token and an alternative, on both sides.
@@ -92,16 +92,18 @@ pub struct Agreement {
 #[derive(Clone, Copy, Debug, Default)]
 struct Sums {
     count: u64,
-    ours: f64,
-    theirs: f64,
+    baseline: f64,
+    candidate: f64,
     both: f64,
 }
 
-impl Agreement {
+impl ProbabilityAgreement {
     /// Adds the first `shared` tokens of a pair.
     pub fn add(&mut self, baseline: &[Token], candidate: &[Token], shared: usize) {
         for (baseline_token, candidate_token) in baseline.iter().zip(candidate).take(shared) {
-            let (Some(b), Some(c)) = (own(baseline_token), own_or_nan(candidate_token)) else { continue };
+            let (Some(b), Some(c)) = (token_probability(baseline_token), probability_or_nan(candidate_token)) else {
+                continue;
+            };
             if !b.is_finite() {
                 continue;
             }
@@ -116,8 +118,8 @@ impl Agreement {
                 let (g, h) = (b - baseline_other, c - candidate_other);
                 if g.abs() < PLACEHOLDER && h.abs() < PLACEHOLDER {
                     self.products.count += 1;
-                    self.products.ours += g * g;
-                    self.products.theirs += h * h;
+                    self.products.baseline += g * g;
+                    self.products.candidate += h * h;
                     self.products.both += g * h;
                 }
             }
@@ -147,17 +149,17 @@ impl Agreement {
     /// error; `None` where there are fewer than two distances, or all are 0.
     pub fn scale(&self) -> Option<(f64, f64)> {
         let sums = self.products;
-        if sums.count < 2 || sums.ours <= 0.0 {
+        if sums.count < 2 || sums.baseline <= 0.0 {
             return None;
         }
-        let scale = sums.both / sums.ours;
-        let residual = (sums.theirs - scale * sums.both).max(0.0);
-        Some((scale, (residual / (sums.count - 1) as f64 / sums.ours).sqrt()))
+        let scale = sums.both / sums.baseline;
+        let residual = (sums.candidate - scale * sums.both).max(0.0);
+        Some((scale, (residual / (sums.count - 1) as f64 / sums.baseline).sqrt()))
     }
 }
 
 /// Log-probability of the candidate's token; NaN where it was recorded as such.
-fn own_or_nan(token: &Token) -> Option<f64> {
+fn probability_or_nan(token: &Token) -> Option<f64> {
     token.log_probability.or_else(|| token.alternatives.get(&token.name).copied())
 }
 
@@ -180,21 +182,21 @@ mod tests {
         assert_eq!(parting(&text, &text), None);
         assert_eq!(parting(&[], &[]), None);
         let found = parting(&text, &text[..1]).expect("one ends");
-        assert_eq!((found.token, found.gap), (1, Gap::End));
+        assert_eq!((found.token, found.gap), (1, TokenGap::End));
     }
 
     #[test]
     fn the_gap_is_the_baselines() {
         let (baseline, candidate) = (token("a", &[("a", 0.5), ("b", 0.25)]), token("b", &[("b", 0.6), ("a", 0.3)]));
         let found = parting(std::slice::from_ref(&baseline), &[candidate]).expect("other tokens");
-        let Gap::Nats(gap) = found.gap else { panic!("{found:?}") };
+        let TokenGap::Nats(gap) = found.gap else { panic!("{found:?}") };
         assert!((gap - 2_f64.ln()).abs() < 1e-12);
         // (2/3, 1/3) against (1/3, 2/3).
         assert!((found.divergence.expect("two shared") - 2_f64.ln() / 3.0).abs() < 1e-12);
         let beyond = parting(&[baseline], &[token("c", &[])]).expect("other tokens");
-        assert_eq!((beyond.gap, beyond.divergence), (Gap::Beyond, None));
+        assert_eq!((beyond.gap, beyond.divergence), (TokenGap::Beyond, None));
         for none in [token("a", &[]), token("a", &[("a", 0.9)])] {
-            assert_eq!(parting(&[none], &[token("c", &[])]).map(|found| found.gap), Some(Gap::Unrecorded));
+            assert_eq!(parting(&[none], &[token("c", &[])]).map(|found| found.gap), Some(TokenGap::Unrecorded));
         }
     }
 
@@ -208,13 +210,13 @@ mod tests {
             Token { log_probability: alternatives.get("a").copied(), alternatives, ..token.clone() }
         };
         let candidate: Vec<Token> = baseline.iter().map(scaled).collect();
-        let mut agreement = Agreement::default();
+        let mut agreement = ProbabilityAgreement::default();
         agreement.add(&baseline, &candidate, 20);
         let (scale, error) = agreement.scale().expect("alternatives");
         assert!((scale - 0.6).abs() < 1e-12 && error < 1e-6, "{scale} {error}");
         assert!(agreement.mean().expect("tokens") < 0.01);
-        assert_eq!(Agreement::default().scale(), None);
-        assert_eq!((Agreement::default().mean(), Agreement::default().noise()), (None, None));
+        assert_eq!(ProbabilityAgreement::default().scale(), None);
+        assert_eq!((ProbabilityAgreement::default().mean(), ProbabilityAgreement::default().noise()), (None, None));
     }
 
     #[test]
@@ -226,7 +228,7 @@ mod tests {
             token.alternatives.insert("z".to_owned(), -9999.0);
             token
         };
-        let mut agreement = Agreement::default();
+        let mut agreement = ProbabilityAgreement::default();
         agreement.add(&[with(1.0)], &[with(0.6)], 1);
         assert!((agreement.scale().expect("alternatives").0 - 0.6).abs() < 1e-9);
     }
@@ -236,7 +238,7 @@ mod tests {
         let baseline = [token("a", &[("a", 0.5)]), token("a", &[("a", 0.5)])];
         let mut candidate = baseline.clone();
         candidate[0].log_probability = Some(f64::NAN);
-        let mut agreement = Agreement::default();
+        let mut agreement = ProbabilityAgreement::default();
         agreement.add(&baseline, &candidate, 2);
         agreement.add(&candidate, &baseline, 2);
         assert_eq!(agreement.non_finite, 1);
@@ -246,7 +248,7 @@ mod tests {
     proptest! {
         #[test]
         fn noise_is_the_percentile_of_a_naive_interpolation(mut values in prop::collection::vec(0.0_f64..1.0, 1..200)) {
-            let agreement = Agreement { differences: values.clone(), ..Agreement::default() };
+            let agreement = ProbabilityAgreement { differences: values.clone(), ..ProbabilityAgreement::default() };
             values.sort_by(f64::total_cmp);
             let place = 0.95 * (values.len() - 1) as f64;
             let share = |index: usize| (1.0 - (place - index as f64).abs()).max(0.0);

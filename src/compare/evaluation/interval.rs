@@ -9,7 +9,7 @@ const LEAST_CHANGED: f64 = 7.0;
 ///
 /// Wald's interval for matched pairs after half an answer is added to each of the four cells (Agresti and Min, Statistics in
 /// Medicine 24, 2005, section 3). It needs no more than the changed answers, and holds its level where few changed.
-pub fn of_rate(worse: u64, better: u64, pairs: u64) -> Option<[f64; 2]> {
+pub fn rate_interval(worse: u64, better: u64, pairs: u64) -> Option<[f64; 2]> {
     if pairs == 0 {
         return None;
     }
@@ -20,7 +20,7 @@ pub fn of_rate(worse: u64, better: u64, pairs: u64) -> Option<[f64; 2]> {
 }
 
 /// The 95 % interval of a drop with a standard error.
-pub fn around(drop: f64, error: f64) -> [f64; 2] {
+pub fn interval_around(drop: f64, error: f64) -> [f64; 2] {
     [drop - INTERVAL * error, drop + INTERVAL * error]
 }
 
@@ -31,7 +31,7 @@ pub fn detectable_rate(worse: u64, better: u64, pairs: u64) -> Option<f64> {
 }
 
 /// Mean and its standard error; `None` without numbers, an error of 0 for a single one.
-pub fn mean(values: &[f64]) -> Option<(f64, f64)> {
+pub fn mean_and_error(values: &[f64]) -> Option<(f64, f64)> {
     if values.is_empty() {
         return None;
     }
@@ -52,7 +52,7 @@ mod tests {
         #[test]
         fn the_interval_of_a_rate_holds_its_drop(worse in 0_u64..100, better in 0_u64..100, same in 0_u64..1000) {
             let pairs = worse + better + same;
-            let Some([low, high]) = of_rate(worse, better, pairs) else { return Ok(()) };
+            let Some([low, high]) = rate_interval(worse, better, pairs) else { return Ok(()) };
             let drop = (worse as f64 - better as f64) / pairs as f64;
             assert!(low <= drop && drop <= high && low >= -1.0 && high <= 1.0, "{low} {drop} {high}");
             let detectable = detectable_rate(worse, better, pairs).expect("pairs");
@@ -63,13 +63,13 @@ mod tests {
     #[test]
     fn numbers_are_those_of_a_table() {
         // 20 of 200 lost and one won: (20.5 - 1.5) / 202, and sqrt(22 - 19^2 / 202) / 202.
-        let [low, high] = of_rate(20, 1, 200).expect("pairs");
+        let [low, high] = rate_interval(20, 1, 200).expect("pairs");
         assert!((low - 0.050_437).abs() < 1e-6 && (high - 0.137_682).abs() < 1e-6, "{low} {high}");
         let detectable = detectable_rate(20, 1, 200).expect("pairs");
         assert!((detectable - 0.072_634).abs() < 1e-6, "{detectable}");
-        assert_eq!((of_rate(0, 0, 0), detectable_rate(0, 0, 0), mean(&[])), (None, None, None));
-        assert_eq!(mean(&[2.0]), Some((2.0, 0.0)));
-        let (mean, error) = mean(&[1.0, 2.0, 3.0, 4.0]).expect("numbers");
+        assert_eq!((rate_interval(0, 0, 0), detectable_rate(0, 0, 0), mean_and_error(&[])), (None, None, None));
+        assert_eq!(mean_and_error(&[2.0]), Some((2.0, 0.0)));
+        let (mean, error) = mean_and_error(&[1.0, 2.0, 3.0, 4.0]).expect("numbers");
         assert!((mean - 2.5).abs() < 1e-15 && (error - 0.645_497_224).abs() < 1e-9);
     }
 }

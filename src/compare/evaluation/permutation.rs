@@ -36,7 +36,7 @@ pub fn draws(tests: u64) -> u64 {
 }
 
 /// Tests the sum of finite `losses`, in order of id, by `draws` draws of signs. The same bits come out on any number of threads.
-pub fn test(losses: &[f64], draws: u64) -> Permutation {
+pub fn sign_flip_test(losses: &[f64], draws: u64) -> Permutation {
     let losses: Vec<f64> = losses.iter().copied().filter(|loss| loss.abs() > 0.0).collect();
     if losses.is_empty() {
         return Permutation { worse: 1.0, better: 1.0 };
@@ -134,20 +134,20 @@ mod tests {
 
         #[test]
         fn hits_are_those_of_the_description(losses in prop::collection::vec(-1.0_f64..1.0, 1..200), draws in 1_u64..4500) {
-            assert_eq!(test(&losses, draws), naive(&losses, draws));
+            assert_eq!(sign_flip_test(&losses, draws), naive(&losses, draws));
         }
 
         #[test]
         fn equal_sums_count_as_reached(thirds in prop::collection::vec(-3_i32..4, 1..100)) {
             let losses: Vec<f64> = thirds.iter().map(|third| f64::from(*third) / 3.0).collect();
             let whole: Vec<f64> = thirds.iter().map(|third| f64::from(*third)).collect();
-            assert_eq!(test(&losses, 3000), test(&whole, 3000));
+            assert_eq!(sign_flip_test(&losses, 3000), sign_flip_test(&whole, 3000));
         }
 
         #[test]
         fn losses_of_zero_change_nothing(losses in prop::collection::vec(-1.0_f64..1.0, 1..100)) {
             let with: Vec<f64> = losses.iter().flat_map(|loss| [0.0, *loss]).collect();
-            assert_eq!(test(&losses, 500), test(&with, 500));
+            assert_eq!(sign_flip_test(&losses, 500), sign_flip_test(&with, 500));
         }
     }
 
@@ -156,15 +156,15 @@ mod tests {
         let losses: Vec<f64> = (0..1000).map(|place| f64::from(place % 17 - 7) / 13.0).collect();
         let of = |threads: usize| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads");
-            pool.install(|| test(&losses, 9999))
+            pool.install(|| sign_flip_test(&losses, 9999))
         };
         assert_eq!(of(1), of(7));
     }
 
     #[test]
     fn nothing_lost_is_no_evidence() {
-        assert_eq!(test(&[], 9999), Permutation { worse: 1.0, better: 1.0 });
-        assert_eq!(test(&[0.0, -0.0], 9999), Permutation { worse: 1.0, better: 1.0 });
+        assert_eq!(sign_flip_test(&[], 9999), Permutation { worse: 1.0, better: 1.0 });
+        assert_eq!(sign_flip_test(&[0.0, -0.0], 9999), Permutation { worse: 1.0, better: 1.0 });
     }
 
     #[test]

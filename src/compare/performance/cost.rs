@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::recording::Usage;
-use super::run::{Run, TimeSource};
+use super::run::{ProfileRun, TimeSource};
 use super::statistics::median_with_zeros;
 use crate::pair::performance::across_devices;
 use crate::read::performance::{COMMUNICATION, OperatorKey};
@@ -45,7 +45,7 @@ pub enum PairedBy {
 }
 
 /// Property by which operators of two runs can be paired.
-pub fn paired_by(baseline: &Run, candidate: &Run, source: TimeSource) -> PairedBy {
+pub fn paired_by(baseline: &ProfileRun, candidate: &ProfileRun, source: TimeSource) -> PairedBy {
     let both = [baseline, candidate];
     if baseline.device() != candidate.device() {
         PairedBy::Operator
@@ -60,10 +60,10 @@ pub fn paired_by(baseline: &Run, candidate: &Run, source: TimeSource) -> PairedB
 
 /// Costs of all operators, the largest difference first. The first `warmup` steps are left out where steps are known
 /// from kernels.
-pub fn costs(baseline: &Run, candidate: &Run, by: PairedBy, warmup: usize) -> Vec<OperatorCost> {
+pub fn costs(baseline: &ProfileRun, candidate: &ProfileRun, by: PairedBy, warmup: usize) -> Vec<OperatorCost> {
     let mut costs: BTreeMap<OperatorKey, OperatorCost> = BTreeMap::new();
     for (side, run) in [baseline, candidate].into_iter().enumerate() {
-        for (key, name, usage) in of_run(run, by, warmup) {
+        for (key, name, usage) in run_costs(run, by, warmup) {
             let cost = costs.entry(key.clone()).or_insert_with(|| OperatorCost { key, ..OperatorCost::default() });
             cost.key.name = name;
             if let (Some(count), Some(total)) = (cost.count.get_mut(side), cost.total.get_mut(side)) {
@@ -79,7 +79,7 @@ pub fn costs(baseline: &Run, candidate: &Run, by: PairedBy, warmup: usize) -> Ve
 
 /// Key, name, and calls and time per step of every operator of a run.
 #[allow(clippy::cast_precision_loss, reason = "numbers of calls and steps")]
-fn of_run(run: &Run, by: PairedBy, warmup: usize) -> Vec<(OperatorKey, String, (f64, f64))> {
+fn run_costs(run: &ProfileRun, by: PairedBy, warmup: usize) -> Vec<(OperatorKey, String, (f64, f64))> {
     let steps = run.step_count() as f64;
     let named =
         |name: &str, core: &str| OperatorKey { name: name.to_owned(), core: core.to_owned(), ..OperatorKey::default() };
@@ -104,7 +104,7 @@ fn of_run(run: &Run, by: PairedBy, warmup: usize) -> Vec<(OperatorKey, String, (
         }
         PairedBy::Shapes | PairedBy::Type => {
             let judged: BTreeSet<u64> =
-                run.judged(TimeSource::Kernels, warmup).iter().map(|times| times.step).collect();
+                run.judged_steps(TimeSource::Kernels, warmup).iter().map(|times| times.step).collect();
             let mut sums: BTreeMap<OperatorKey, BTreeMap<u64, Usage>> = BTreeMap::new();
             for (key, usage) in run.usage() {
                 let key = if by == PairedBy::Shapes { key.clone() } else { named(&key.name, &key.core) };

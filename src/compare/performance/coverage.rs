@@ -2,9 +2,9 @@
 
 /// Spans without overlap, in order.
 #[derive(Debug, Default)]
-pub(super) struct Coverage(Vec<(i64, i64)>);
+pub(super) struct CoveredTime(Vec<(i64, i64)>);
 
-impl Coverage {
+impl CoveredTime {
     /// Joins spans of start and end.
     pub(super) fn new(mut spans: Vec<(i64, i64)>) -> Self {
         if !spans.is_sorted() {
@@ -35,14 +35,14 @@ impl Coverage {
 
 #[cfg(test)]
 mod tests {
-    use super::Coverage;
+    use super::CoveredTime;
 
     #[test]
     fn overlapping_spans_count_once() {
-        let coverage = Coverage::new(vec![(5, 10), (0, 2), (8, 12), (12, 13), (20, 21)]);
+        let coverage = CoveredTime::new(vec![(5, 10), (0, 2), (8, 12), (12, 13), (20, 21)]);
         assert_eq!(coverage.0, [(0, 2), (5, 13), (20, 21)]);
         assert_eq!(coverage.within(1, 9), 5);
         assert_eq!((coverage.within(2, 5), coverage.within(0, 100), coverage.within(30, 40)), (0, 11, 0));
-        assert_eq!(coverage.with(&Coverage::new(vec![(2, 5)])).0, [(0, 13), (20, 21)]);
+        assert_eq!(coverage.with(&CoveredTime::new(vec![(2, 5)])).0, [(0, 13), (20, 21)]);
     }
 }

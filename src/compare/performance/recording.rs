@@ -16,7 +16,7 @@ pub struct Usage {
 
 /// One recording of one process.
 #[derive(Debug)]
-pub struct Recording {
+pub struct ProfileRecording {
     /// The profile as it was read, without its kernels and without its table of steps.
     pub profile: Profile,
     /// Steps that were recorded, whether they have a period or not.
@@ -35,9 +35,9 @@ pub struct Recording {
     pub usage: BTreeMap<OperatorKey, BTreeMap<u64, Usage>>,
 }
 
-impl Recording {
+impl ProfileRecording {
     /// Measures a profile.
-    pub fn of(mut profile: Profile) -> Self {
+    pub fn from_profile(mut profile: Profile) -> Self {
         let step_count = profile.recorded_steps();
         let (kernels, rows) = (profile.kernels.take(), std::mem::take(&mut profile.steps));
         let kernels = kernels.as_ref();
@@ -49,8 +49,8 @@ impl Recording {
             step_count,
             has_kernel_steps: kernels.is_some_and(|kernels| !kernels.steps().is_empty()),
             has_shapes: kernels.is_some_and(Kernels::has_shapes),
-            by_kernels: kernels.map(steps::of_kernels).unwrap_or_default(),
-            by_table: steps::of_table(&rows),
+            by_kernels: kernels.map(steps::steps_from_kernels).unwrap_or_default(),
+            by_table: steps::steps_from_table(&rows),
             usage: kernels.map(usage).unwrap_or_default(),
         }
     }

@@ -2,9 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::recording::{Recording, Usage};
+use super::recording::{ProfileRecording, Usage};
 use super::steps::{self, StepTimes};
-use crate::read::performance::{CommunicationTimes, Damage, Device, LoadingTime, OperatorKey, Settings};
+use crate::read::performance::{
+    CommunicationTimes, LoadingTime, OperatorKey, ProfileDamage, ProfileDevice, ProfilerSettings,
+};
 
 /// Source of the times of steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,17 +19,17 @@ pub enum TimeSource {
 
 /// The recordings of one rank on one side.
 #[derive(Debug)]
-pub struct Run {
+pub struct ProfileRun {
     /// The rank; `None` where a single process was recorded.
     pub rank: Option<u64>,
     /// Its recordings, in the order of their places; at least one.
-    pub recordings: Vec<Recording>,
+    pub recordings: Vec<ProfileRecording>,
 }
 
-impl Run {
+impl ProfileRun {
     /// The runs of a side, by rank.
-    pub fn all(recordings: Vec<Recording>) -> Vec<Self> {
-        let mut ranks: BTreeMap<Option<u64>, Vec<Recording>> = BTreeMap::new();
+    pub fn by_rank(recordings: Vec<ProfileRecording>) -> Vec<Self> {
+        let mut ranks: BTreeMap<Option<u64>, Vec<ProfileRecording>> = BTreeMap::new();
         for recording in recordings {
             ranks.entry(recording.profile.rank).or_default().push(recording);
         }
@@ -35,7 +37,7 @@ impl Run {
     }
 
     /// Places of two recordings that hold the same step, which cannot be told apart.
-    pub fn ambiguous(&self) -> Option<[&str; 2]> {
+    pub fn places_of_same_step(&self) -> Option<[&str; 2]> {
         let mut seen: BTreeMap<u64, &str> = BTreeMap::new();
         for recording in &self.recordings {
             let numbers: BTreeSet<u64> = recording.recorded.iter().copied().collect();
@@ -46,7 +48,7 @@ impl Run {
             }
         }
         // Recordings without step numbers cannot be joined at all.
-        let unnumbered: Vec<&Recording> = self.recordings.iter().filter(|one| one.recorded.is_empty()).collect();
+        let unnumbered: Vec<&ProfileRecording> = self.recordings.iter().filter(|one| one.recorded.is_empty()).collect();
         match unnumbered.as_slice() {
             [first, second, ..] => Some([&first.profile.place, &second.profile.place]),
             _ => None,
@@ -54,8 +56,8 @@ impl Run {
     }
 
     /// Kind of device.
-    pub fn device(&self) -> Device {
-        self.recordings.first().map_or(Device::Npu, |recording| recording.profile.device)
+    pub fn device(&self) -> ProfileDevice {
+        self.recordings.first().map_or(ProfileDevice::Npu, |recording| recording.profile.device)
     }
 
     /// Name of the device; `None` where no file holds it.
@@ -64,12 +66,12 @@ impl Run {
     }
 
     /// Settings of the profiler; `None` where they are not recorded.
-    pub fn settings(&self) -> Option<&Settings> {
+    pub fn settings(&self) -> Option<&ProfilerSettings> {
         self.recordings.iter().find_map(|recording| recording.profile.settings.as_ref())
     }
 
     /// Files that cannot be read to their end.
-    pub fn damage(&self) -> impl Iterator<Item = &Damage> {
+    pub fn damage(&self) -> impl Iterator<Item = &ProfileDamage> {
         self.recordings.iter().flat_map(|recording| &recording.profile.damage)
     }
 
@@ -100,7 +102,7 @@ impl Run {
 
     /// Steps of all recordings, in the order of their numbers.
     pub fn steps(&self, source: TimeSource) -> Vec<StepTimes> {
-        let of = |recording: &Recording| match source {
+        let of = |recording: &ProfileRecording| match source {
             TimeSource::Kernels => recording.by_kernels.clone(),
             TimeSource::StepTable => recording.by_table.clone(),
         };
@@ -110,8 +112,8 @@ impl Run {
     }
 
     /// Steps that are judged: without the first `warmup`.
-    pub fn judged(&self, source: TimeSource, warmup: usize) -> Vec<StepTimes> {
-        steps::judged(&self.steps(source), warmup).to_vec()
+    pub fn judged_steps(&self, source: TimeSource, warmup: usize) -> Vec<StepTimes> {
+        steps::judged_steps(&self.steps(source), warmup).to_vec()
     }
 
     /// Number of steps that were recorded, with or without a period.
@@ -136,7 +138,7 @@ impl Run {
 
     /// Time of waiting for the next batch, in microseconds per step; `None` where it was not recorded.
     #[allow(clippy::cast_precision_loss, reason = "a number of steps")]
-    pub fn loading(&self) -> Option<f64> {
+    pub fn loading_time(&self) -> Option<f64> {
         let all: Vec<LoadingTime> = self.recordings.iter().filter_map(|recording| recording.profile.loading).collect();
         (!all.is_empty()).then(|| all.iter().map(|loading| loading.total).sum::<f64>() / self.step_count() as f64)
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::coverage::Coverage;
+use super::coverage::CoveredTime;
 use crate::read::performance::{Kernels, StepRow};
 
 /// A step from its first kernel to the first kernel of the next, in microseconds.
@@ -23,7 +23,7 @@ pub struct StepTimes {
 }
 
 /// The steps known from kernels. The last step has no period, nor has one whose successor was not recorded.
-pub fn of_kernels(kernels: &Kernels) -> Vec<StepTimes> {
+pub fn steps_from_kernels(kernels: &Kernels) -> Vec<StepTimes> {
     let begins = begins(kernels);
     if begins.len() < 2 {
         return Vec::new();
@@ -31,7 +31,7 @@ pub fn of_kernels(kernels: &Kernels) -> Vec<StepTimes> {
     let is_communication = |kind: u32| kernels.kinds().get(kind as usize).is_some_and(|kind| kind.is_communication());
     let spans = |communication: bool| {
         let kernels = kernels.list().iter().filter(|kernel| is_communication(kernel.kind) == communication);
-        Coverage::new(kernels.map(|kernel| (kernel.start, kernel.end())).collect())
+        CoveredTime::new(kernels.map(|kernel| (kernel.start, kernel.end())).collect())
     };
     let (computing, communication) = (spans(false), spans(true));
     let both = computing.with(&communication);
@@ -67,7 +67,7 @@ fn begins(kernels: &Kernels) -> BTreeMap<u64, i64> {
 
 /// The steps of a table; a period is the sum of computing, communication and free time. Of three or more rows the last
 /// one, whose free time ends early, is left out.
-pub fn of_table(rows: &[StepRow]) -> Vec<StepTimes> {
+pub fn steps_from_table(rows: &[StepRow]) -> Vec<StepTimes> {
     let count = if rows.len() >= 3 { rows.len() - 1 } else { rows.len() };
     let times = |(place, row): (usize, &StepRow)| StepTimes {
         step: row.step.unwrap_or(place as u64),
@@ -81,7 +81,7 @@ pub fn of_table(rows: &[StepRow]) -> Vec<StepTimes> {
 }
 
 /// The steps that are judged: without the first `warmup`, where at least three remain.
-pub fn judged(steps: &[StepTimes], warmup: usize) -> &[StepTimes] {
+pub fn judged_steps(steps: &[StepTimes], warmup: usize) -> &[StepTimes] {
     if steps.len() >= warmup.saturating_add(3) { steps.get(warmup..).unwrap_or_default() } else { steps }
 }
 

@@ -9,7 +9,7 @@ const SHORT: f64 = 1e-5;
 
 /// Everything that was recorded of a tensor's values.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Copy {
+pub struct TensorCopy {
     /// Largest value, smallest value, mean and 2-norm, where they are numbers.
     pub statistics: [Option<f64>; 4],
     /// Checksum of all values, hashed.
@@ -22,37 +22,37 @@ pub struct Copy {
     pub roundoff: f64,
 }
 
-impl Copy {
+impl TensorCopy {
     /// The copy that a dump recorded.
-    pub fn of(record: &TensorRecord<'_>) -> Self {
+    pub fn from_record(record: &TensorRecord<'_>) -> Self {
         Self {
             statistics: record.statistics().map(|one| one.as_f64()),
-            checksum: record.checksum.map(|text| hash::of(&text)),
-            form: hash::of(&(record.dtype, record.shape)),
+            checksum: record.checksum.map(|text| hash::hash_of(&text)),
+            form: hash::hash_of(&(record.dtype, record.shape)),
             elements: record.elements(),
             roundoff: record.element.map_or(0.0, Dtype::unit_roundoff),
         }
     }
 
     /// The copy of a value of which only the statistics are known, assumed to have 32 bits.
-    pub fn of_statistics(statistics: [Option<f64>; 4]) -> Self {
+    pub fn from_statistics(statistics: [Option<f64>; 4]) -> Self {
         Self { statistics, checksum: None, form: 0, elements: 1, roundoff: Dtype::F32.unit_roundoff() }
     }
 
     /// Whether its elements have 16 bits or fewer.
-    pub fn is_short(&self) -> bool {
+    pub fn is_low_precision(&self) -> bool {
         self.roundoff > SHORT
     }
 
     /// Whether it can be compared: it has elements, and a checksum or finite statistics.
-    pub fn is_told(&self) -> bool {
+    pub fn is_comparable(&self) -> bool {
         let mut known = self.statistics.iter().flatten().peekable();
         let is_finite = known.peek().is_some() && known.all(|value| value.is_finite());
         self.elements > 0 && (self.checksum.is_some() || is_finite)
     }
 
     /// Whether equal numbers mean equal values (except by coincidence): it has a checksum or all four statistics.
-    pub fn is_telling(&self) -> bool {
+    pub fn is_distinctive(&self) -> bool {
         self.elements > 0
             && (self.checksum.is_some() || self.statistics.iter().all(|one| one.is_some_and(f64::is_finite)))
     }
@@ -64,7 +64,7 @@ impl Copy {
     }
 
     /// Whether both were recorded as the same numbers, to the last bit.
-    pub fn is_same(&self, other: &Self) -> bool {
+    pub fn is_identical(&self, other: &Self) -> bool {
         let bits = |copy: &Self| copy.statistics.map(|one| one.map(f64::to_bits));
         self.form == other.form && bits(self) == bits(other) && self.checksum == other.checksum
     }
@@ -92,14 +92,14 @@ impl Copy {
 mod tests {
     use super::*;
 
-    fn copy(statistics: [f64; 4]) -> Copy {
-        Copy::of_statistics(statistics.map(Some))
+    fn copy(statistics: [f64; 4]) -> TensorCopy {
+        TensorCopy::from_statistics(statistics.map(Some))
     }
 
     #[test]
     fn copies_lie_apart_in_parts_of_their_scale() {
         let one = copy([2.0, -4.0, 1e-9, 8.0]);
-        assert!(one.distance(&one.clone()).abs() <= 0.0 && one.is_same(&one.clone()));
+        assert!(one.distance(&one.clone()).abs() <= 0.0 && one.is_identical(&one.clone()));
         let mean = copy([2.0, -4.0, 2e-9, 8.0]);
         assert!((one.distance(&mean) - 2.5e-10).abs() < 1e-15, "a mean near 0 is held against the largest value");
         let norm = copy([2.0, -4.0, 1e-9, 8.8]);
@@ -108,16 +108,16 @@ mod tests {
 
     #[test]
     fn checksums_alone_are_equal_or_not() {
-        let of = |checksum| Copy { checksum: Some(checksum), elements: 4, ..Copy::default() };
-        assert!(of(1).is_told() && of(1).is_telling());
+        let of = |checksum| TensorCopy { checksum: Some(checksum), elements: 4, ..TensorCopy::default() };
+        assert!(of(1).is_comparable() && of(1).is_distinctive());
         assert!(of(1).distance(&of(2)).is_infinite() && of(1).distance(&of(1)).abs() <= 0.0);
     }
 
     #[test]
     fn ends_alone_or_values_that_are_not_finite_show_nothing() {
-        let ends = Copy::of_statistics([Some(28.0), Some(4.0), None, None]);
-        assert!(ends.is_told() && !ends.is_telling());
-        assert!(!copy([f64::NAN; 4]).is_told());
-        assert!(!Copy { elements: 0, ..copy([1.0; 4]) }.is_told());
+        let ends = TensorCopy::from_statistics([Some(28.0), Some(4.0), None, None]);
+        assert!(ends.is_comparable() && !ends.is_distinctive());
+        assert!(!copy([f64::NAN; 4]).is_comparable());
+        assert!(!TensorCopy { elements: 0, ..copy([1.0; 4]) }.is_comparable());
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::median::median;
+use crate::median::upper_median;
 use crate::read::curve::LayerNorms;
 
 /// Norms of one run, or differences of two, by layer.
@@ -11,7 +11,7 @@ pub struct ByLayer {
     /// Each layer with its median, rising by layer.
     pub layers: Vec<(u64, f64)>,
     /// The straight line through their logarithms.
-    pub line: Line,
+    pub line: LogarithmLine,
     /// The largest median.
     pub worst: f64,
     /// Ratio of the largest median to the smallest.
@@ -22,7 +22,7 @@ pub struct ByLayer {
 
 /// A straight line through the logarithms of values over their layers.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Line {
+pub struct LogarithmLine {
     /// Change of the logarithm from one layer to the next.
     pub slope: f64,
     /// Share of the variance that it explains.
@@ -30,7 +30,7 @@ pub struct Line {
 }
 
 /// Norms of one run; `None` where it has none.
-pub fn of_run(norms: &LayerNorms) -> Option<ByLayer> {
+pub fn run_growth(norms: &LayerNorms) -> Option<ByLayer> {
     let mut by_layer: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
     for parameter in norms.parameters.values() {
         by_layer.entry(parameter.layer).or_default().extend(parameter.values.values().map(|value| value.abs()));
@@ -39,7 +39,7 @@ pub fn of_run(norms: &LayerNorms) -> Option<ByLayer> {
 }
 
 /// Relative differences of the norms that both runs have at the same step and rank; `None` where there are none.
-pub fn of_pair(baseline: &LayerNorms, candidate: &LayerNorms) -> Option<ByLayer> {
+pub fn difference_growth(baseline: &LayerNorms, candidate: &LayerNorms) -> Option<ByLayer> {
     let mut by_layer: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
     for (name, own) in &baseline.parameters {
         let Some(other) = candidate.parameters.get(name) else { continue };
@@ -54,7 +54,7 @@ pub fn of_pair(baseline: &LayerNorms, candidate: &LayerNorms) -> Option<ByLayer>
 
 fn measured(by_layer: BTreeMap<u64, Vec<f64>>) -> Option<ByLayer> {
     let layers: Vec<(u64, f64)> =
-        by_layer.into_iter().filter_map(|(layer, values)| Some((layer, median(values)?))).collect();
+        by_layer.into_iter().filter_map(|(layer, values)| Some((layer, upper_median(values)?))).collect();
     let values = || layers.iter().map(|(_, value)| *value);
     let (worst, least) = (values().fold(0.0, f64::max), values().fold(f64::INFINITY, f64::min));
     let factor = |pair: &[(u64, f64)]| match pair {
@@ -73,7 +73,7 @@ fn measured(by_layer: BTreeMap<u64, Vec<f64>>) -> Option<ByLayer> {
 
 /// The least-squares line through the logarithms of positive values.
 #[allow(clippy::cast_precision_loss, reason = "numbers of layers")]
-fn line(layers: &[(u64, f64)]) -> Line {
+fn line(layers: &[(u64, f64)]) -> LogarithmLine {
     let points: Vec<(f64, f64)> =
         layers.iter().filter(|(_, value)| *value > 0.0).map(|(layer, value)| (*layer as f64, value.ln())).collect();
     let n = points.len() as f64;
@@ -81,7 +81,11 @@ fn line(layers: &[(u64, f64)]) -> Line {
     let (x, y) = (mean(|point| point.0), mean(|point| point.1));
     let sum = |of: &dyn Fn(f64, f64) -> f64| points.iter().map(|(a, b)| of(a - x, b - y)).sum::<f64>();
     let (xx, xy, yy) = (sum(&|a, _| a * a), sum(&|a, b| a * b), sum(&|_, b| b * b));
-    if xx > 0.0 && yy > 0.0 { Line { slope: xy / xx, fit: xy * xy / (xx * yy) } } else { Line::default() }
+    if xx > 0.0 && yy > 0.0 {
+        LogarithmLine { slope: xy / xx, fit: xy * xy / (xx * yy) }
+    } else {
+        LogarithmLine::default()
+    }
 }
 
 #[cfg(test)]
@@ -103,20 +107,22 @@ mod tests {
 
     #[test]
     fn growth_by_a_factor_is_a_straight_line() {
-        let found = of_run(&norms(|layer| 1.5_f64.powi(36 - layer))).expect("norms");
+        let found = run_growth(&norms(|layer| 1.5_f64.powi(36 - layer))).expect("norms");
         assert!(found.line.fit > 0.999 && (found.line.slope + 1.5_f64.ln()).abs() < 1e-9 && found.range > 1e6);
     }
 
     #[test]
     fn a_difference_is_measured_by_layer_with_its_jump() {
         let baseline = norms(|_| 2.0);
-        let found = of_pair(&baseline, &norms(|layer| if layer <= 18 { 2.4 } else { 2.0004 })).expect("norms");
+        let found =
+            difference_growth(&baseline, &norms(|layer| if layer <= 18 { 2.4 } else { 2.0004 })).expect("norms");
         assert_eq!(found.jump.map(|(layer, _)| layer), Some(18));
         assert!((found.worst - 0.2).abs() < 1e-9 && found.jump.is_some_and(|(_, factor)| factor > 500.0));
-        let grown = of_pair(&baseline, &norms(|layer| 2.0 + 1.12_f64.powi(36 - layer) * 0.02)).expect("norms");
+        let grown =
+            difference_growth(&baseline, &norms(|layer| 2.0 + 1.12_f64.powi(36 - layer) * 0.02)).expect("norms");
         assert!(
             (grown.line.slope.exp() * 1.12 - 1.0).abs() < 1e-6 && grown.jump.is_some_and(|(_, factor)| factor < 1.2)
         );
-        assert_eq!(of_pair(&baseline, &LayerNorms::default()), None);
+        assert_eq!(difference_growth(&baseline, &LayerNorms::default()), None);
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::kind::TensorKind;
 use crate::read::dump::name::OpName;
-use crate::read::dump::{Operation, Value};
+use crate::read::dump::{LeafValue, Operation};
 use crate::read::json::Json;
 
 /// Kind of such a call.
@@ -16,7 +16,7 @@ pub enum ModeKind {
 
 /// A call with its mode.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Mode {
+pub struct CallMode {
     /// Name of the operation.
     pub name: String,
     /// Its kind.
@@ -25,9 +25,9 @@ pub struct Mode {
     pub is_training: bool,
 }
 
-impl Mode {
+impl CallMode {
     /// The mode of a forward call; `None` for other operations, and where the flag was not recorded.
-    pub fn of(name: &OpName, operation: Operation<'_>) -> Option<Self> {
+    pub fn from_operation(name: &OpName, operation: Operation<'_>) -> Option<Self> {
         let (kind, is_training) = match name.api() {
             "dropout" | "dropout1d" | "dropout2d" | "dropout3d" | "alpha_dropout" | "feature_alpha_dropout" => {
                 let is_training = flag(operation, &["2", "training", "train"])?;
@@ -55,7 +55,7 @@ fn argument<'a>(operation: Operation<'a>, names: &[&str]) -> Option<&'a Json> {
     };
     let mut arguments = operation.leaves.iter().filter(|leaf| leaf.kind == TensorKind::Input);
     arguments.find_map(|leaf| match leaf.value {
-        Value::Plain { value, .. } if is_named(leaf.row.below_operation()) => Some(value),
+        LeafValue::Plain { value, .. } if is_named(leaf.row.below_operation()) => Some(value),
         _ => None,
     })
 }

@@ -3,19 +3,19 @@
 
 use std::collections::BTreeMap;
 
-use super::copies::Copy;
-use super::modes::Mode;
-use super::sums::{Given, Sum};
+use super::copies::TensorCopy;
+use super::modes::CallMode;
+use super::sums::{BiasSum, OutputGradients};
 use crate::kind::{MonitorKind, Statistic, TensorKind};
 use crate::read::dump::name::{Direction, OpName};
 use crate::read::dump::{Dump, Leaf, Operation};
-use crate::read::monitor::{Keyed, Step};
+use crate::read::monitor::{KeyedRow, MonitorStep};
 
 /// A parameter at a step and rank.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parameter {
     /// The values.
-    pub copy: Copy,
+    pub copy: TensorCopy,
     /// Whether it requires a gradient; `None` where that was not recorded.
     pub is_trainable: Option<bool>,
 }
@@ -24,10 +24,10 @@ pub struct Parameter {
 pub type Parameters = BTreeMap<String, Parameter>;
 
 /// Parameters of one kind among the rows of a monitor's step, by stage and name.
-pub fn of_monitor(rows: &Step, kind: MonitorKind) -> Parameters {
-    let parameter = |keyed: &Keyed| {
+pub fn monitored_parameters(rows: &MonitorStep, kind: MonitorKind) -> Parameters {
+    let parameter = |keyed: &KeyedRow| {
         let statistics = [Statistic::Max, Statistic::Min, Statistic::Mean, Statistic::Norm];
-        let copy = Copy::of_statistics(statistics.map(|one| keyed.row.statistics.get(one)));
+        let copy = TensorCopy::from_statistics(statistics.map(|one| keyed.row.statistics.get(one)));
         let (stage, name) = (keyed.key.stage, &keyed.key.name);
         let name = if stage > 0 { format!("{stage}:{name}") } else { name.to_string() };
         (name, Parameter { copy, is_trainable: None })
@@ -41,26 +41,26 @@ pub struct Snapshot {
     /// Parameters of the modules that ran, by the module's path and their own name.
     pub parameters: Parameters,
     /// Their gradients.
-    pub gradients: BTreeMap<String, Copy>,
+    pub gradients: BTreeMap<String, TensorCopy>,
     /// Gradients of biases, each with the gradients of the outputs that should add up to it.
-    pub sums: BTreeMap<String, Sum>,
+    pub sums: BTreeMap<String, BiasSum>,
     /// Calls whose result depends on whether the model trains.
-    pub modes: Vec<Mode>,
+    pub modes: Vec<CallMode>,
     /// Whether no result requires a gradient although an input does.
     pub is_gradient_off: bool,
     /// Whether an operation ran backward.
     pub has_backward: bool,
     /// The first input tensor of the first operation.
-    pub first_input: Option<Copy>,
+    pub first_input: Option<TensorCopy>,
     /// Floating-point results of the first operation that has one.
-    pub first_outputs: Vec<Copy>,
+    pub first_outputs: Vec<TensorCopy>,
 }
 
 impl Snapshot {
     /// Collects everything from a dump.
-    pub fn of(dump: &Dump) -> Self {
+    pub fn from_dump(dump: &Dump) -> Self {
         let mut found = Self::default();
-        let mut given: BTreeMap<String, Given> = BTreeMap::new();
+        let mut given: BTreeMap<String, OutputGradients> = BTreeMap::new();
         let mut flow = Flow::default();
         for operation in dump.operations.iter() {
             let name = OpName::parse(operation.name);
@@ -69,7 +69,7 @@ impl Snapshot {
                 Some(Direction::Backward) => {
                     found.has_backward = true;
                     if let Some(module) = module_of(&name) {
-                        given.entry(module.to_owned()).or_default().take(name.api(), operation);
+                        given.entry(module.to_owned()).or_default().add_call(name.api(), operation);
                     }
                 }
                 _ => {
@@ -81,7 +81,7 @@ impl Snapshot {
         found.is_gradient_off = flow.is_off && !flow.is_on && !found.has_backward;
         for (module, given) in given {
             let name = format!("{module}.bias");
-            let sum = found.gradients.get(&name).and_then(|bias| given.beside(bias));
+            let sum = found.gradients.get(&name).and_then(|bias| given.sum_against(bias));
             found.sums.extend(sum.map(|sum| (name, sum)));
         }
         found
@@ -93,19 +93,20 @@ impl Snapshot {
                 let Some(record) = leaf.record() else { continue };
                 let own = leaf.row.below_operation();
                 let own = own.strip_prefix(".parameters").unwrap_or(own).trim_start_matches('.');
-                let parameter = Parameter { copy: Copy::of(&record), is_trainable: record.requires_grad };
+                let parameter =
+                    Parameter { copy: TensorCopy::from_record(&record), is_trainable: record.requires_grad };
                 self.parameters.entry(joined(module, own)).or_insert(parameter);
             }
         }
-        self.modes.extend(Mode::of(name, operation));
+        self.modes.extend(CallMode::from_operation(name, operation));
         let tensors =
             |kind: TensorKind| operation.leaves.iter().filter(move |leaf| leaf.kind == kind).filter_map(Leaf::record);
         if self.first_input.is_none() {
-            self.first_input = tensors(TensorKind::Input).next().map(|record| Copy::of(&record));
+            self.first_input = tensors(TensorKind::Input).next().map(|record| TensorCopy::from_record(&record));
         }
         if self.first_outputs.is_empty() {
             let floats = tensors(TensorKind::Output).filter(|record| record.element.is_some_and(|it| it.is_float()));
-            self.first_outputs = floats.map(|record| Copy::of(&record)).collect();
+            self.first_outputs = floats.map(|record| TensorCopy::from_record(&record)).collect();
         }
     }
 
@@ -114,7 +115,7 @@ impl Snapshot {
         for leaf in operation.leaves.iter() {
             let Some(record) = leaf.record() else { continue };
             let own = leaf.row.below_operation().trim_start_matches('.');
-            self.gradients.entry(joined(module, own)).or_insert_with(|| Copy::of(&record));
+            self.gradients.entry(joined(module, own)).or_insert_with(|| TensorCopy::from_record(&record));
         }
     }
 }

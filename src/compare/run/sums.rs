@@ -1,6 +1,6 @@
 //! The sum identity of a linear layer: the gradient of its bias is the sum of the gradients of its outputs.
 
-use super::copies::Copy;
+use super::copies::TensorCopy;
 use crate::kind::TensorKind;
 use crate::read::dump::{Leaf, Operation};
 
@@ -9,7 +9,7 @@ const ROUNDING: f64 = 2e-4;
 
 /// Gradients of the outputs of a layer, over its backward calls.
 #[derive(Clone, Debug, Default)]
-pub struct Given {
+pub struct OutputGradients {
     sum: f64,
     bound: f64,
     /// Whether all calls are known by mean and norm.
@@ -18,7 +18,7 @@ pub struct Given {
 
 /// The gradient of a bias and the sum that it has to equal.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Sum {
+pub struct BiasSum {
     /// Sum over the elements of the bias' gradient.
     pub bias: f64,
     /// Sum over the elements of the outputs' gradients.
@@ -27,9 +27,9 @@ pub struct Sum {
     pub tolerance: f64,
 }
 
-impl Given {
+impl OutputGradients {
     /// Adds a backward call of a module of the class `class`; only linear layers keep the identity.
-    pub fn take(&mut self, class: &str, operation: Operation<'_>) {
+    pub fn add_call(&mut self, class: &str, operation: Operation<'_>) {
         let mut given = operation.leaves.iter().filter(|leaf| leaf.kind == TensorKind::Input).filter_map(Leaf::record);
         let one = given.next().and_then(|record| {
             let [.., mean, norm] = record.finite_statistics()?;
@@ -47,11 +47,11 @@ impl Given {
     }
 
     /// Both sums for the gradient of the bias; `None` where one is not known.
-    pub fn beside(&self, bias: &Copy) -> Option<Sum> {
+    pub fn sum_against(&self, bias: &TensorCopy) -> Option<BiasSum> {
         self.is_known.filter(|is_known| *is_known)?;
         let [.., mean, norm] = bias.statistics;
         let (mean, norm, elements) = (mean?, norm?, in_f64(bias.elements));
-        let sum = Sum {
+        let sum = BiasSum {
             bias: mean * elements,
             given: self.sum,
             tolerance: ROUNDING * norm.mul_add(elements.sqrt(), self.bound),
@@ -60,19 +60,19 @@ impl Given {
     }
 }
 
-impl Sum {
+impl BiasSum {
     /// The part of the bias' gradient that the outputs' gradients of this step do not explain.
     pub fn excess(&self) -> f64 {
         self.bias - self.given
     }
 
     /// Whether the identity holds.
-    pub fn holds(&self) -> bool {
+    pub fn is_identity(&self) -> bool {
         self.excess().abs() <= self.tolerance
     }
 
     /// Whether the excess is the gradient of `before`, the step before; `None` where that is too small to tell.
-    pub fn adds_up(&self, before: &Self) -> Option<bool> {
+    pub fn is_excess_from(&self, before: &Self) -> Option<bool> {
         let tolerance = self.tolerance + before.tolerance;
         (before.bias.abs() > 2.0 * tolerance).then(|| (self.excess() - before.bias).abs() <= tolerance)
     }
@@ -87,26 +87,27 @@ fn in_f64(count: u64) -> f64 {
 mod tests {
     use super::*;
 
-    fn sum(bias: f64, given: f64) -> Sum {
-        Sum { bias, given, tolerance: 1e-3 }
+    fn sum(bias: f64, given: f64) -> BiasSum {
+        BiasSum { bias, given, tolerance: 1e-3 }
     }
 
     #[test]
     fn a_gradient_that_was_not_reset_holds_that_of_the_step_before() {
         let before = sum(0.5, 0.5);
-        assert!(before.holds());
+        assert!(before.is_identity());
         let after = sum(0.8, 0.3);
-        assert!(!after.holds() && after.adds_up(&before) == Some(true));
-        assert_eq!(sum(0.3, 0.3).adds_up(&before), Some(false));
-        assert_eq!(after.adds_up(&sum(1e-3, 1e-3)), None, "too small to tell");
+        assert!(!after.is_identity() && after.is_excess_from(&before) == Some(true));
+        assert_eq!(sum(0.3, 0.3).is_excess_from(&before), Some(false));
+        assert_eq!(after.is_excess_from(&sum(1e-3, 1e-3)), None, "too small to tell");
     }
 
     #[test]
     fn what_is_not_known_by_mean_and_norm_has_no_sum() {
-        let bias = Copy { elements: 4, ..Copy::of_statistics([Some(1.0), Some(0.0), Some(0.5), Some(1.2)]) };
-        assert_eq!(Given::default().beside(&bias), None);
-        let given = Given { sum: 2.0, bound: 3.0, is_known: Some(true) };
-        assert!(given.beside(&bias).is_some_and(|sum| sum.holds()));
-        assert_eq!(given.beside(&Copy::of_statistics([Some(1.0), Some(0.0), None, None])), None);
+        let bias =
+            TensorCopy { elements: 4, ..TensorCopy::from_statistics([Some(1.0), Some(0.0), Some(0.5), Some(1.2)]) };
+        assert_eq!(OutputGradients::default().sum_against(&bias), None);
+        let given = OutputGradients { sum: 2.0, bound: 3.0, is_known: Some(true) };
+        assert!(given.sum_against(&bias).is_some_and(|sum| sum.is_identity()));
+        assert_eq!(given.sum_against(&TensorCopy::from_statistics([Some(1.0), Some(0.0), None, None])), None);
     }
 }

@@ -7,11 +7,15 @@ const HALVINGS: usize = 120;
 
 /// The z with P(Z <= z) = `probability` of a standard normal number.
 pub fn normal(probability: f64) -> f64 {
-    if probability < 0.5 { -where_tail(probability, upper_tail) } else { where_tail(1.0 - probability, upper_tail) }
+    if probability < 0.5 {
+        -tail_quantile(probability, upper_tail)
+    } else {
+        tail_quantile(1.0 - probability, upper_tail)
+    }
 }
 
 /// The place at or above zero where a falling `tail` equals `probability`, which is at most 0.5.
-pub(super) fn where_tail(probability: f64, tail: impl Fn(f64) -> f64) -> f64 {
+pub(super) fn tail_quantile(probability: f64, tail: impl Fn(f64) -> f64) -> f64 {
     if probability <= 0.0 {
         return f64::INFINITY;
     }

@@ -3,14 +3,14 @@
 use super::counts::{doubled_ranks, places_of_tail, ways_to_choose};
 use super::quantile::normal;
 use crate::compare::evaluation::normal::upper_tail;
-use crate::median::middle;
+use crate::median::midpoint_median;
 
 /// Most runs of both sides together for which all divisions into two samples are counted.
 const EXACT: usize = 40;
 
 /// Number of ways to choose `n` of `n + m`.
 #[allow(clippy::cast_precision_loss, reason = "counts of runs")]
-pub fn ways(n: usize, m: usize) -> f64 {
+pub fn choice_count(n: usize, m: usize) -> f64 {
     (1..=n).map(|k| (m + k) as f64 / k as f64).product()
 }
 
@@ -44,7 +44,7 @@ pub fn shift(baseline: &[f64], candidate: &[f64], alpha: f64) -> Option<(f64, [f
     let left_off = left_off(baseline.len(), candidate.len(), alpha / 2.0);
     let low = differences.get(left_off.saturating_sub(1)).copied()?;
     let high = differences.get(differences.len() - left_off.max(1)).copied()?;
-    Some((middle(differences)?, [low, high]))
+    Some((midpoint_median(differences)?, [low, high]))
 }
 
 /// Place from either end of the ordered differences where the interval begins, counted from 1.
@@ -71,7 +71,7 @@ mod tests {
 
     #[test]
     fn probabilities_are_those_of_tables() {
-        assert!((ways(10, 10) - 184_756.0).abs() < 1e-6);
+        assert!((choice_count(10, 10) - 184_756.0).abs() < 1e-6);
         let up = |n: u32| (1..=n).map(f64::from).collect::<Vec<_>>();
         let high = |n: u32, m: u32| (n + 1..=n + m).map(f64::from).collect::<Vec<_>>();
         assert!((p_value(&up(5), &high(5, 5)) - 2.0 / 252.0).abs() < 1e-12);

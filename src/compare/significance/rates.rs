@@ -7,7 +7,7 @@ use super::student::log_gamma;
 #[allow(clippy::cast_precision_loss, reason = "counts of runs")]
 pub fn fisher(marked: [usize; 2], runs: [usize; 2]) -> f64 {
     let choose = |n: usize, k: usize| {
-        if k > n { f64::NEG_INFINITY } else { of(n) - of(k) - of(n - k) }
+        if k > n { f64::NEG_INFINITY } else { log_factorial(n) - log_factorial(k) - log_factorial(n - k) }
     };
     let ([baseline, candidate], [n, m]) = (marked, runs);
     let both = baseline + candidate;
@@ -17,7 +17,7 @@ pub fn fisher(marked: [usize; 2], runs: [usize; 2]) -> f64 {
 
 /// The logarithm of a factorial.
 #[allow(clippy::cast_precision_loss, reason = "a count of runs")]
-fn of(n: usize) -> f64 {
+fn log_factorial(n: usize) -> f64 {
     log_gamma(n as f64 + 1.0)
 }
 

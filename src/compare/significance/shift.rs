@@ -10,7 +10,7 @@ const MOST_RUNS: usize = 10_000;
 
 /// A test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Test {
+pub enum ShiftTest {
     /// Ranks of two samples.
     RankSum,
     /// Means of two samples, whose spreads may differ.
@@ -25,7 +25,7 @@ pub enum Test {
     PairedT,
 }
 
-impl Test {
+impl ShiftTest {
     /// The name as it is written.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -54,7 +54,7 @@ pub struct Levels {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Shift {
     /// The test.
-    pub test: Test,
+    pub test: ShiftTest,
     /// Two-sided probability of such a difference by chance.
     pub p_value: f64,
     /// Estimated shift of the candidate against the baseline.
@@ -68,38 +68,38 @@ pub struct Shift {
 }
 
 /// The shift between the numbers of two sides' runs; `None` where fewer than three or only equal sides of one run are there.
-pub fn of_sides(baseline: &[f64], candidate: &[f64], levels: Levels) -> Option<Shift> {
+pub fn shift_of_sides(baseline: &[f64], candidate: &[f64], levels: Levels) -> Option<Shift> {
     let (n, m) = (baseline.len(), candidate.len());
-    let means = Means::of_sides(baseline, candidate)?;
-    if n > 1 && m > 1 && 2.0 / rank_sum::ways(n, m) <= levels.corrected {
+    let means = Means::from_sides(baseline, candidate)?;
+    if n > 1 && m > 1 && 2.0 / rank_sum::choice_count(n, m) <= levels.corrected {
         let (estimate, interval) = rank_sum::shift(baseline, candidate, levels.alpha)?;
         let (_, at_level) = rank_sum::shift(baseline, candidate, levels.corrected)?;
         let p_value = rank_sum::p_value(baseline, candidate);
-        return Some(by_ranks(Test::RankSum, (p_value, estimate, interval), at_level, levels, means.spread));
+        return Some(by_ranks(ShiftTest::RankSum, (p_value, estimate, interval), at_level, levels, means.spread));
     }
     let test = match n.min(m) {
-        1 => Test::Prediction,
-        few if few < SPREAD => Test::PooledT,
-        _ => Test::WelchT,
+        1 => ShiftTest::Prediction,
+        few if few < SPREAD => ShiftTest::PooledT,
+        _ => ShiftTest::WelchT,
     };
     Some(means.tested(test, levels))
 }
 
 /// The shift of pairs, by their differences; `None` for fewer than two.
-pub fn of_pairs(differences: &[f64], levels: Levels) -> Option<Shift> {
-    let means = Means::of_pairs(differences)?;
+pub fn shift_of_pairs(differences: &[f64], levels: Levels) -> Option<Shift> {
+    let means = Means::from_pairs(differences)?;
     let pairs = i32::try_from(differences.len()).unwrap_or(i32::MAX);
     if 2.0 / 2.0_f64.powi(pairs) <= levels.corrected {
         let (estimate, interval) = signed_rank::shift(differences, levels.alpha)?;
         let (_, at_level) = signed_rank::shift(differences, levels.corrected)?;
         let p_value = signed_rank::p_value(differences);
-        return Some(by_ranks(Test::SignedRank, (p_value, estimate, interval), at_level, levels, means.spread));
+        return Some(by_ranks(ShiftTest::SignedRank, (p_value, estimate, interval), at_level, levels, means.spread));
     }
-    Some(means.tested(Test::PairedT, levels))
+    Some(means.tested(ShiftTest::PairedT, levels))
 }
 
 fn by_ranks(
-    test: Test,
+    test: ShiftTest,
     (p_value, estimate, interval): (f64, f64, [f64; 2]),
     [low, high]: [f64; 2],
     levels: Levels,
@@ -110,7 +110,7 @@ fn by_ranks(
 }
 
 /// Number of runs of each side, or of pairs, with which a shift of this size is found with the power of `levels`.
-pub fn needed(shift: f64, spread: f64, is_paired: bool, levels: Levels) -> Option<usize> {
+pub fn needed_runs(shift: f64, spread: f64, is_paired: bool, levels: Levels) -> Option<usize> {
     let is_enough = |runs: &usize| {
         let (error, freedom) = of_equal_sides(spread, *runs, is_paired);
         detectable(error, freedom, levels) <= shift.abs()
@@ -158,7 +158,7 @@ struct Means {
 
 #[allow(clippy::cast_precision_loss, reason = "counts of runs")]
 impl Means {
-    fn of_sides(baseline: &[f64], candidate: &[f64]) -> Option<Self> {
+    fn from_sides(baseline: &[f64], candidate: &[f64]) -> Option<Self> {
         let (n, m) = (baseline.len() as f64, candidate.len() as f64);
         if baseline.is_empty() || candidate.is_empty() || n + m < 3.0 {
             return None;
@@ -182,14 +182,14 @@ impl Means {
         Some(Self { difference: candidate_mean - baseline_mean, error, freedom, spread })
     }
 
-    fn of_pairs(differences: &[f64]) -> Option<Self> {
+    fn from_pairs(differences: &[f64]) -> Option<Self> {
         let pairs = differences.len() as f64;
         let difference = (differences.len() > 1).then(|| mean(differences))?;
         let spread = (squares(differences, difference) / (pairs - 1.0)).sqrt();
         Some(Self { difference, error: spread / pairs.sqrt(), freedom: pairs - 1.0, spread })
     }
 
-    fn tested(&self, test: Test, levels: Levels) -> Shift {
+    fn tested(&self, test: ShiftTest, levels: Levels) -> Shift {
         let Self { difference, error, freedom, spread } = *self;
         let p_value = if error > 0.0 {
             2.0 * student::upper_tail(difference.abs() / error, freedom)
@@ -216,7 +216,7 @@ fn squares(values: &[f64], mean: f64) -> f64 {
 
 /// The interval in which another run of the same kind lies with a probability of 1 - `alpha`; `None` for fewer than three.
 #[allow(clippy::cast_precision_loss, reason = "a count of runs")]
-pub fn prediction(others: &[f64], alpha: f64) -> Option<[f64; 2]> {
+pub fn prediction_interval(others: &[f64], alpha: f64) -> Option<[f64; 2]> {
     let n = others.len() as f64;
     let middle = (others.len() > 2).then(|| mean(others))?;
     let spread = (squares(others, middle) / (n - 1.0)).sqrt();
@@ -234,36 +234,36 @@ mod tests {
     fn the_test_follows_from_the_number_of_runs() {
         let up = |n: usize| (0..n).map(|k| k as f64 * 0.1).collect::<Vec<_>>();
         for (n, m, expected) in [
-            (10, 10, Test::RankSum),
-            (7, 7, Test::RankSum),
-            (5, 5, Test::WelchT),
-            (6, 3, Test::PooledT),
-            (9, 1, Test::Prediction),
-            (1, 6, Test::Prediction),
+            (10, 10, ShiftTest::RankSum),
+            (7, 7, ShiftTest::RankSum),
+            (5, 5, ShiftTest::WelchT),
+            (6, 3, ShiftTest::PooledT),
+            (9, 1, ShiftTest::Prediction),
+            (1, 6, ShiftTest::Prediction),
         ] {
-            assert_eq!(of_sides(&up(n), &up(m), LEVELS).expect("runs").test, expected, "{n} {m}");
+            assert_eq!(shift_of_sides(&up(n), &up(m), LEVELS).expect("runs").test, expected, "{n} {m}");
         }
-        assert_eq!(of_sides(&up(1), &up(1), LEVELS), None);
-        assert_eq!(of_pairs(&up(10), LEVELS).expect("pairs").test, Test::SignedRank);
-        assert_eq!(of_pairs(&up(5), LEVELS).expect("pairs").test, Test::PairedT);
+        assert_eq!(shift_of_sides(&up(1), &up(1), LEVELS), None);
+        assert_eq!(shift_of_pairs(&up(10), LEVELS).expect("pairs").test, ShiftTest::SignedRank);
+        assert_eq!(shift_of_pairs(&up(5), LEVELS).expect("pairs").test, ShiftTest::PairedT);
     }
 
     #[test]
     fn a_test_by_means_is_that_of_a_textbook() {
         // Student 1908, hours of sleep: differences of ten patients; t = 4.0621, p = 0.00283.
         let sleep = [1.2, 2.4, 1.3, 1.3, 0.0, 1.0, 1.8, 0.8, 4.6, 1.4];
-        let means = Means::of_pairs(&sleep).expect("pairs").tested(Test::PairedT, LEVELS);
+        let means = Means::from_pairs(&sleep).expect("pairs").tested(ShiftTest::PairedT, LEVELS);
         assert!((means.p_value - 0.002_832_89).abs() < 1e-7, "{means:?}");
         assert!(means.interval[0] < means.estimate && means.estimate < means.interval[1]);
-        let equal = of_sides(&[1.0, 1.0, 1.0], &[1.0, 1.0], LEVELS).expect("runs");
+        let equal = shift_of_sides(&[1.0, 1.0, 1.0], &[1.0, 1.0], LEVELS).expect("runs");
         assert_eq!((equal.p_value, equal.detectable), (1.0, 0.0));
     }
 
     #[test]
     fn more_runs_find_smaller_shifts() {
-        let few = needed(2.0, 1.0, false, LEVELS).expect("some");
-        let many = needed(0.5, 1.0, false, LEVELS).expect("some");
-        assert!(few < many && needed(0.5, 1.0, true, LEVELS).expect("some") < many, "{few} {many}");
-        assert_eq!(needed(0.0, 1.0, false, LEVELS), None);
+        let few = needed_runs(2.0, 1.0, false, LEVELS).expect("some");
+        let many = needed_runs(0.5, 1.0, false, LEVELS).expect("some");
+        assert!(few < many && needed_runs(0.5, 1.0, true, LEVELS).expect("some") < many, "{few} {many}");
+        assert_eq!(needed_runs(0.0, 1.0, false, LEVELS), None);
     }
 }

@@ -3,7 +3,7 @@
 use super::counts::{doubled_ranks, places_of_tail, ways_to_sum};
 use super::quantile::normal;
 use crate::compare::evaluation::normal::upper_tail;
-use crate::median::middle;
+use crate::median::midpoint_median;
 
 /// Most pairs for which all combinations of signs are counted.
 const EXACT: usize = 40;
@@ -43,7 +43,7 @@ pub fn shift(differences: &[f64], alpha: f64) -> Option<(f64, [f64; 2])> {
     let left_off = left_off(differences.len(), alpha / 2.0);
     let low = means.get(left_off.saturating_sub(1)).copied()?;
     let high = means.get(means.len() - left_off.max(1)).copied()?;
-    Some((middle(means)?, [low, high]))
+    Some((midpoint_median(means)?, [low, high]))
 }
 
 #[allow(

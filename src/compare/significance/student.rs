@@ -1,6 +1,6 @@
 //! Student's distribution.
 
-use super::quantile::where_tail;
+use super::quantile::tail_quantile;
 
 /// Terms of the continued fraction, at most.
 const TERMS: u32 = 500;
@@ -20,7 +20,7 @@ pub fn upper_tail(t: f64, freedom: f64) -> f64 {
 
 /// The t with P(T <= t) = `probability`, which is at least 0.5.
 pub fn quantile(probability: f64, freedom: f64) -> f64 {
-    where_tail(1.0 - probability, |t| upper_tail(t, freedom))
+    tail_quantile(1.0 - probability, |t| upper_tail(t, freedom))
 }
 
 /// The regularised incomplete beta function (Abramowitz and Stegun 1964, 26.5.8).

@@ -15,8 +15,8 @@ use proptest::prelude::*;
 
 use super::{CHUNK, PairStats, compare, compare_on, scalar_pair};
 use crate::dtype::Dtype;
-use crate::fetch::{ByteSource, Memory};
-use crate::read::tensor::{ByteOrder, Placement, TensorData};
+use crate::fetch::{ByteSource, MemorySource};
+use crate::read::tensor::{ByteOrder, ElementPlacement, TensorData};
 
 const DTYPES: [Dtype; 17] = [
     Dtype::Bool,
@@ -43,9 +43,9 @@ fn shifted(dtype: Dtype, bytes: &[u8], shift: usize) -> TensorData {
     let mut all = vec![0xee; shift];
     all.extend_from_slice(bytes);
     let placement =
-        Placement { offset: shift as u64, len: bytes.len() as u64, strides: None, order: ByteOrder::Little };
+        ElementPlacement { offset: shift as u64, len: bytes.len() as u64, strides: None, order: ByteOrder::Little };
     let shape = vec![(bytes.len() / dtype.size()) as u64];
-    TensorData::new(Arc::new(Memory::new("test", all)), dtype, shape, placement).expect("a sound tensor")
+    TensorData::new(Arc::new(MemorySource::new("test", all)), dtype, shape, placement).expect("a sound tensor")
 }
 
 fn tensor(dtype: Dtype, bytes: &[u8]) -> TensorData {
@@ -271,7 +271,7 @@ fn bits(stats: &PairStats) -> String {
 }
 
 /// A source that is read, not seen in memory.
-struct Hidden(Memory);
+struct Hidden(MemorySource);
 
 impl ByteSource for Hidden {
     fn name(&self) -> &str {
@@ -299,8 +299,9 @@ fn threads_and_reading_change_no_bit() {
     assert_eq!(expected.first_nonfinite_mismatch, Some(CHUNK + 17));
     let hidden = |values: &[f32]| {
         let bytes = bytemuck::cast_slice(values).to_vec();
-        let placement = Placement { offset: 0, len: bytes.len() as u64, strides: None, order: ByteOrder::Little };
-        let source = Arc::new(Hidden(Memory::new("test", bytes)));
+        let placement =
+            ElementPlacement { offset: 0, len: bytes.len() as u64, strides: None, order: ByteOrder::Little };
+        let source = Arc::new(Hidden(MemorySource::new("test", bytes)));
         TensorData::new(source, Dtype::F32, vec![values.len() as u64], placement).expect("a sound tensor")
     };
     for stats in [four.install(|| compare(&f32s(&b), &f32s(&c))), four.install(|| compare(&hidden(&b), &hidden(&c)))] {

@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use super::meter::{About, Meter};
-use super::notes::{Notes, Part};
+use super::meter::{AnswerFacts, Meter};
+use super::notes::{Notes, StepRank};
 use super::quantity::Quantity;
-use crate::pair::tokens::{Aligned, RowIndex, RowKey, RowPlace, index};
-use crate::read::tokens::{Holds, Row, Scratch, Table};
+use crate::pair::tokens::{AlignedTokens, RowIndex, RowKey, RowPlace, index_answers};
+use crate::read::tokens::{RowQuantities, Scratch, TokensRow, TokensTable};
 
 /// Largest value that still counts as a log-probability: 0 plus rounding.
 const MOST: f64 = 1e-6;
@@ -16,21 +16,21 @@ const FEWEST_EQUAL: u64 = 8;
 
 /// A comparison, measured.
 #[derive(Clone, Debug)]
-pub struct Measured {
+pub struct TokenMeasure {
     /// Its numbers.
     pub meter: Meter,
     /// Notes beside them.
     pub notes: Notes,
     /// Quantities that at least one answer has.
-    pub holds: Holds,
+    pub holds: RowQuantities,
     /// Answers that were measured.
     pub measured: u64,
 }
 
-impl Measured {
+impl TokenMeasure {
     fn new(noise: f64) -> Self {
         let notes = Notes { are_probabilities: true, ..Notes::default() };
-        Self { meter: Meter::new(noise), notes, holds: Holds::default(), measured: 0 }
+        Self { meter: Meter::new(noise), notes, holds: RowQuantities::default(), measured: 0 }
     }
 
     /// Removes steps in which a quantity is constant.
@@ -45,7 +45,7 @@ impl Measured {
         }
         for (step, ..) in &found {
             let before = self.meter.sequences.len();
-            self.meter.forget(step);
+            self.meter.remove_step(step);
             self.measured = self.measured.saturating_sub((before - self.meter.sequences.len()) as u64);
         }
         self.notes.constant = found;
@@ -54,11 +54,11 @@ impl Measured {
 
 /// Comparison of one quantity of the candidate with one of the baseline.
 #[derive(Clone, Debug)]
-pub struct Across {
+pub struct SideMeasure {
     /// Quantity of the candidate, and of the baseline.
     pub quantities: [Quantity; 2],
     /// The comparison.
-    pub measured: Measured,
+    pub measured: TokenMeasure,
     /// Number of answers of the candidate that the baseline has too.
     pub shared: u64,
     /// Answers of the candidate, and of the baseline, that have the quantity.
@@ -67,32 +67,32 @@ pub struct Across {
 
 /// State of measuring the records of one side.
 struct Walk<'t> {
-    tables: &'t [Table],
-    measured: Measured,
+    tables: &'t [TokensTable],
+    measured: TokenMeasure,
     scratch: Scratch,
-    aligned: Aligned,
+    aligned: AlignedTokens,
     /// Table and hash of the values of each answer read so far, by step and rank and by the answer's ids.
-    seen: HashMap<(Part, RowKey), (usize, u64)>,
+    seen: HashMap<(StepRank, RowKey), (usize, u64)>,
 }
 
 /// Compares the engine's log-probabilities of one side with its trainer's.
-pub fn own(tables: &[Table], noise: f64) -> Measured {
+pub fn measure_side(tables: &[TokensTable], noise: f64) -> TokenMeasure {
     let mut walk = Walk {
         tables,
-        measured: Measured::new(noise),
+        measured: TokenMeasure::new(noise),
         scratch: Scratch::default(),
-        aligned: Aligned::default(),
+        aligned: AlignedTokens::default(),
         seen: HashMap::new(),
     };
-    let is_alone = |holds: Holds| holds.engine && !holds.trainer;
-    let mut engines = index(tables, is_alone);
-    let mut row = Row::default();
+    let is_alone = |holds: RowQuantities| holds.engine && !holds.trainer;
+    let mut engines = index_answers(tables, is_alone);
+    let mut row = TokensRow::default();
     // Answers with both quantities come first: an engine's own record of such an answer is a second witness, and must
     // not become the partner of another answer.
     for is_trainer_alone in [false, true] {
         for (nth, table) in tables.iter().enumerate() {
             for number in 0..table.rows() {
-                let holds = table.holds(number);
+                let holds = table.quantities(number);
                 if is_alone(holds) || is_trainer_alone != (holds.trainer && !holds.engine) {
                     continue;
                 }
@@ -107,20 +107,20 @@ pub fn own(tables: &[Table], noise: f64) -> Measured {
 }
 
 impl Walk<'_> {
-    fn part(&self, place: RowPlace) -> Option<(&Table, Part)> {
+    fn part(&self, place: RowPlace) -> Option<(&TokensTable, StepRank)> {
         let table = self.tables.get(place.table)?;
-        Some((table, Part { step: table.step(place.row), rank: table.rank(place.row) }))
+        Some((table, StepRank { step: table.step(place.row), rank: table.rank(place.row) }))
     }
 
     /// Counts an answer; returns its number among those of its step and rank.
-    fn count(&mut self, part: &Part) -> u64 {
+    fn count(&mut self, part: &StepRank) -> u64 {
         let count = self.measured.notes.answers.entry(part.clone()).or_default();
         *count += 1;
         *count - 1
     }
 
     /// Reads an answer; `false` where it cannot be read, which is noted.
-    fn read(&mut self, place: RowPlace, row: &mut Row) -> bool {
+    fn read(&mut self, place: RowPlace, row: &mut TokensRow) -> bool {
         let Some(table) = self.tables.get(place.table) else { return false };
         match table.read(place.row, &mut self.scratch, row) {
             Ok(()) => true,
@@ -132,22 +132,22 @@ impl Walk<'_> {
     }
 
     /// Measures an answer that has both quantities, or the trainer's, whose partner is among `engines`.
-    fn answer(&mut self, place: RowPlace, engines: &mut RowIndex, row: &mut Row) {
+    fn answer(&mut self, place: RowPlace, engines: &mut RowIndex, row: &mut TokensRow) {
         let Some((_, part)) = self.part(place) else { return };
         if !self.read(place, row) {
             self.count(&part);
             return;
         }
-        let key = RowKey::of(row);
+        let key = RowKey::from_row(row);
         if self.is_repeat(place, &part, key, row) {
             return;
         }
         let number = self.count(&part);
-        let witness = key.and_then(|key| engines.take(&part.step, key, !row.prompt.is_empty()));
-        let mut engine = Row::default();
+        let witness = key.and_then(|key| engines.take_answer(&part.step, key, !row.prompt.is_empty()));
+        let mut engine = TokensRow::default();
         let witness = witness.filter(|place| self.read(*place, &mut engine)).map(|_| &engine);
-        self.add_holds(row.has);
-        let (holds, notes) = (row.has, &mut self.measured.notes);
+        self.add_holds(row.recorded);
+        let (holds, notes) = (row.recorded, &mut self.measured.notes);
         let place = format!("{part}, answer {}", row.index.unwrap_or(number));
         if let Some(lengths) = row.lengths {
             notes.lengths.add(&place, lengths);
@@ -160,16 +160,16 @@ impl Walk<'_> {
             (true, Some(witness)) if witness.lengths.is_none() => {
                 if witness.engine.len() == row.engine.len() {
                     // Masked like the trainer's, and as often: the engine's own word for its values.
-                    self.aligned.of((&row.engine, row), (&row.trainer, witness));
+                    self.aligned.align_rows((&row.engine, row), (&row.trainer, witness));
                 } else {
-                    self.aligned.own(row);
+                    self.aligned.align_own(row);
                 }
             }
-            (true, _) => self.aligned.own(row),
+            (true, _) => self.aligned.align_own(row),
             (false, Some(witness)) if witness.lengths.is_none() => {
-                self.aligned.of((&witness.engine, witness), (&row.trainer, row));
+                self.aligned.align_rows((&witness.engine, witness), (&row.trainer, row));
             }
-            (false, _) if holds.difference => self.aligned.of((&row.difference, row), (&row.difference, row)),
+            (false, _) if holds.difference => self.aligned.align_rows((&row.difference, row), (&row.difference, row)),
             (false, _) => {
                 let [_, trainers] = &mut self.measured.notes.lonely;
                 *trainers += 1;
@@ -181,7 +181,7 @@ impl Walk<'_> {
         self.add(&about, &place, holds.difference && !(holds.engine || holds.trainer));
     }
 
-    fn add_holds(&mut self, holds: Holds) {
+    fn add_holds(&mut self, holds: RowQuantities) {
         let all = &mut self.measured.holds;
         all.engine |= holds.engine;
         all.trainer |= holds.trainer;
@@ -190,7 +190,7 @@ impl Walk<'_> {
     }
 
     /// Whether another file of the same part has the same answer with the same values; one with other values is noted.
-    fn is_repeat(&mut self, place: RowPlace, part: &Part, key: Option<RowKey>, row: &Row) -> bool {
+    fn is_repeat(&mut self, place: RowPlace, part: &StepRank, key: Option<RowKey>, row: &TokensRow) -> bool {
         let Some(key) = key else { return false };
         let mut hasher = DefaultHasher::new();
         for values in [&row.engine, &row.trainer, &row.difference] {
@@ -214,7 +214,7 @@ impl Walk<'_> {
         }
     }
 
-    fn note_lag(&mut self, part: &Part, row: &Row, witness: Option<&Row>) {
+    fn note_lag(&mut self, part: &StepRank, row: &TokensRow, witness: Option<&TokensRow>) {
         let version = row.version.or(witness.and_then(|witness| witness.version));
         let (Some(step), Some(version)) = (part.step.number(), version) else { return };
         let lag = step.cast_signed().saturating_sub(version.cast_signed());
@@ -223,25 +223,26 @@ impl Walk<'_> {
     }
 
     /// Adds the aligned values to the sums.
-    fn add(&mut self, about: &About<'_>, place: &str, is_difference: bool) {
+    fn add(&mut self, about: &AnswerFacts<'_>, place: &str, is_difference: bool) {
         let Self { aligned, measured, .. } = self;
-        let Measured { meter, notes, measured, .. } = measured;
+        let TokenMeasure { meter, notes, measured, .. } = measured;
         measure(aligned, about, place, is_difference, (meter, notes, measured));
     }
 
     /// Notes answers of engines that have no partner from a trainer.
-    fn lonely_engines(&mut self, engines: &mut RowIndex, row: &mut Row) {
+    fn lonely_engines(&mut self, engines: &mut RowIndex, row: &mut TokensRow) {
         for nth in 0..self.tables.len() {
-            let rows = self.tables.get(nth).map_or(0, Table::rows);
+            let rows = self.tables.get(nth).map_or(0, TokensTable::rows);
             for number in 0..rows {
                 let place = RowPlace { table: nth, row: number };
                 let Some((table, part)) = self.part(place) else { continue };
-                let holds = table.holds(number);
+                let holds = table.quantities(number);
                 if holds.trainer || !holds.engine || !self.read(place, row) {
                     continue;
                 }
-                self.add_holds(row.has);
-                let rest = RowKey::of(row).map(|key| engines.take(&part.step, key, !row.prompt.is_empty()));
+                self.add_holds(row.recorded);
+                let rest =
+                    RowKey::from_row(row).map(|key| engines.take_answer(&part.step, key, !row.prompt.is_empty()));
                 // Where this one was taken already, another one with the same ids may be left.
                 if rest.is_none_or(|left| left.is_some()) {
                     let [engines, _] = &mut self.measured.notes.lonely;
@@ -252,8 +253,8 @@ impl Walk<'_> {
     }
 }
 
-fn about<'r>(part: &Part, number: u64, row: &'r Row, witness: Option<&Row>) -> About<'r> {
-    About {
+fn about<'r>(part: &StepRank, number: u64, row: &'r TokensRow, witness: Option<&TokensRow>) -> AnswerFacts<'r> {
+    AnswerFacts {
         step: part.step.clone(),
         rank: part.rank,
         index: row.index.or(witness.and_then(|witness| witness.index)).unwrap_or(number),
@@ -265,8 +266,8 @@ fn about<'r>(part: &Part, number: u64, row: &'r Row, witness: Option<&Row>) -> A
 
 /// Adds aligned values to the sums if they are log-probabilities.
 fn measure(
-    aligned: &Aligned,
-    about: &About<'_>,
+    aligned: &AlignedTokens,
+    about: &AnswerFacts<'_>,
     place: &str,
     is_difference: bool,
     (meter, notes, measured): (&mut Meter, &mut Notes, &mut u64),
@@ -299,12 +300,12 @@ fn measure(
 
 /// Compares the answers that both sides have: the same quantity where both have it, else the engine's of one side with
 /// the trainer's of the other.
-pub fn across(baseline: &[Table], candidate: &[Table], noise: f64) -> Vec<Across> {
-    let held = |tables: &[Table]| {
-        let mut all = Holds::default();
+pub fn measure_across_sides(baseline: &[TokensTable], candidate: &[TokensTable], noise: f64) -> Vec<SideMeasure> {
+    let held = |tables: &[TokensTable]| {
+        let mut all = RowQuantities::default();
         for table in tables {
             for row in 0..table.rows() {
-                let holds = table.holds(row);
+                let holds = table.quantities(row);
                 (all.engine, all.trainer) = (all.engine || holds.engine, all.trainer || holds.trainer);
             }
         }
@@ -323,25 +324,30 @@ pub fn across(baseline: &[Table], candidate: &[Table], noise: f64) -> Vec<Across
     pairs.into_iter().map(|quantities| hold_across(baseline, candidate, quantities, noise)).collect()
 }
 
-fn hold_across(baseline: &[Table], candidate: &[Table], quantities: [Quantity; 2], noise: f64) -> Across {
+fn hold_across(
+    baseline: &[TokensTable],
+    candidate: &[TokensTable],
+    quantities: [Quantity; 2],
+    noise: f64,
+) -> SideMeasure {
     let [candidate_quantity, baseline_quantity] = quantities;
     // Where a side has answers with both quantities, records of an engine alone repeat the same answers.
-    let is_taken = |tables: &[Table], quantity: Quantity| {
-        let of_both = |holds: Holds| holds.engine && holds.trainer;
-        let has_both = tables.iter().any(|table| (0..table.rows()).any(|row| of_both(table.holds(row))));
-        move |holds: Holds| quantity.is_in(holds) && (!has_both || of_both(holds))
+    let is_taken = |tables: &[TokensTable], quantity: Quantity| {
+        let of_both = |holds: RowQuantities| holds.engine && holds.trainer;
+        let has_both = tables.iter().any(|table| (0..table.rows()).any(|row| of_both(table.quantities(row))));
+        move |holds: RowQuantities| quantity.is_in(holds) && (!has_both || of_both(holds))
     };
     let is_candidate_taken = is_taken(candidate, candidate_quantity);
     let is_baseline_taken = is_taken(baseline, baseline_quantity);
-    let mut found = index(baseline, is_baseline_taken);
-    let mut across = Across { quantities, measured: Measured::new(noise), shared: 0, answers: [0, 0] };
-    let (mut scratch, mut aligned) = (Scratch::default(), Aligned::default());
-    let (mut row, mut other) = (Row::default(), Row::default());
+    let mut found = index_answers(baseline, is_baseline_taken);
+    let mut across = SideMeasure { quantities, measured: TokenMeasure::new(noise), shared: 0, answers: [0, 0] };
+    let (mut scratch, mut aligned) = (Scratch::default(), AlignedTokens::default());
+    let (mut row, mut other) = (TokensRow::default(), TokensRow::default());
     let [candidate_answers, baseline_answers] = &mut across.answers;
     *baseline_answers = counted(baseline, is_baseline_taken);
     for table in candidate {
-        for number in (0..table.rows()).filter(|row| is_candidate_taken(table.holds(*row))) {
-            let part = Part { step: table.step(number), rank: table.rank(number) };
+        for number in (0..table.rows()).filter(|row| is_candidate_taken(table.quantities(*row))) {
+            let part = StepRank { step: table.step(number), rank: table.rank(number) };
             *candidate_answers += 1;
             let notes = &mut across.measured.notes;
             let nth = notes.answers.entry(part.clone()).or_default();
@@ -351,7 +357,7 @@ fn hold_across(baseline: &[Table], candidate: &[Table], quantities: [Quantity; 2
                 continue;
             }
             let has_prompt = !row.prompt.is_empty();
-            let partner = RowKey::of(&row).and_then(|key| found.take(&part.step, key, has_prompt));
+            let partner = RowKey::from_row(&row).and_then(|key| found.take_answer(&part.step, key, has_prompt));
             let Some(partner) = partner else { continue };
             let Some(partner_table) = baseline.get(partner.table) else { continue };
             if partner_table.read(partner.row, &mut scratch, &mut other).is_err() {
@@ -366,12 +372,12 @@ fn hold_across(baseline: &[Table], candidate: &[Table], quantities: [Quantity; 2
             }
             // Of two different quantities, the engine's one is a.
             if candidate_quantity == baseline_quantity || candidate_quantity == Quantity::Engine {
-                aligned.of((candidate_quantity.of(&row), &row), (baseline_quantity.of(&other), &other));
+                aligned.align_rows((candidate_quantity.values(&row), &row), (baseline_quantity.values(&other), &other));
             } else {
-                aligned.of((baseline_quantity.of(&other), &other), (candidate_quantity.of(&row), &row));
+                aligned.align_rows((baseline_quantity.values(&other), &other), (candidate_quantity.values(&row), &row));
             }
             let about = about(&part, nth, &row, None);
-            let Measured { meter, notes, measured, .. } = &mut across.measured;
+            let TokenMeasure { meter, notes, measured, .. } = &mut across.measured;
             measure(&aligned, &about, &place, false, (meter, notes, measured));
         }
     }
@@ -380,7 +386,7 @@ fn hold_across(baseline: &[Table], candidate: &[Table], quantities: [Quantity; 2
 }
 
 /// Number of answers for which `is_taken` is true.
-fn counted(tables: &[Table], is_taken: impl Fn(Holds) -> bool) -> u64 {
-    let of = |table: &Table| (0..table.rows()).filter(|row| is_taken(table.holds(*row))).count() as u64;
+fn counted(tables: &[TokensTable], is_taken: impl Fn(RowQuantities) -> bool) -> u64 {
+    let of = |table: &TokensTable| (0..table.rows()).filter(|row| is_taken(table.quantities(*row))).count() as u64;
     tables.iter().map(of).sum()
 }

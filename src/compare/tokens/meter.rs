@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::sums::Sums;
-use crate::read::tokens::Step;
+use crate::read::tokens::TokensStep;
 
 /// Least number of judged tokens for which the mean of an answer is meaningful.
 pub const FEWEST_TOKENS: u64 = 4;
@@ -18,9 +18,9 @@ pub const PARTS: usize = 32;
 
 /// One answer, as it was measured.
 #[derive(Clone, Debug)]
-pub struct Sequence {
+pub struct MeasuredAnswer {
     /// Its step.
-    pub step: Step,
+    pub step: TokensStep,
     /// Its rank.
     pub rank: Option<u64>,
     /// Its number among those of its step and rank.
@@ -45,7 +45,7 @@ pub struct Sequence {
 #[derive(Clone, Debug, PartialEq)]
 pub struct TokenPlace {
     /// Its step.
-    pub step: Step,
+    pub step: TokensStep,
     /// Its rank.
     pub rank: Option<u64>,
     /// The answer among those of its step and rank.
@@ -60,9 +60,9 @@ pub struct TokenPlace {
 
 /// Facts about an answer other than its values.
 #[derive(Clone, Debug)]
-pub struct About<'r> {
+pub struct AnswerFacts<'r> {
     /// Its step.
-    pub step: Step,
+    pub step: TokensStep,
     /// Its rank.
     pub rank: Option<u64>,
     /// Its number.
@@ -90,11 +90,11 @@ pub struct Meter {
     /// Noise with which a token's difference is compared, in nats.
     noise: f64,
     /// By step.
-    pub steps: BTreeMap<Step, Sums>,
+    pub steps: BTreeMap<TokensStep, Sums>,
     /// By rank.
     pub ranks: BTreeMap<Option<u64>, Sums>,
     /// Every answer.
-    pub sequences: Vec<Sequence>,
+    pub sequences: Vec<MeasuredAnswer>,
     /// By position in the answer: answers that reach it, and their sum of |a - b|.
     pub positions: Vec<(u64, f64)>,
     /// Tokens that a mask left out.
@@ -126,7 +126,7 @@ impl Meter {
     }
 
     /// Adds an answer: a and b of its tokens, and which of them are judged.
-    pub fn add(&mut self, about: &About<'_>, (a, b): (&[f64], &[f64]), judged: &[bool]) {
+    pub fn add(&mut self, about: &AnswerFacts<'_>, (a, b): (&[f64], &[f64]), judged: &[bool]) {
         let mut sums = Sums::default();
         let mut parts = Parts::new(a.len(), self.sequences.len() < MOST_DRAWN);
         let mut before: Option<(usize, f64, f64)> = None;
@@ -168,7 +168,7 @@ impl Meter {
     }
 
     /// Adds an answer of which only differences of probabilities are known.
-    pub fn add_differences(&mut self, about: &About<'_>, differences: &[f64], judged: &[bool]) {
+    pub fn add_differences(&mut self, about: &AnswerFacts<'_>, differences: &[f64], judged: &[bool]) {
         let mut sums = Sums::default();
         for (position, (difference, judged)) in differences.iter().zip(judged).enumerate() {
             if !judged {
@@ -192,13 +192,13 @@ impl Meter {
     }
 
     /// Removes the sums of a step.
-    pub fn forget(&mut self, step: &Step) {
+    pub fn remove_step(&mut self, step: &TokensStep) {
         self.steps.remove(step);
         self.sequences.retain(|sequence| sequence.step != *step);
     }
 
     /// Sums over everything.
-    pub fn all(&self) -> Sums {
+    pub fn total(&self) -> Sums {
         let mut all = Sums::default();
         self.steps.values().for_each(|sums| all.join(sums));
         all
@@ -216,7 +216,7 @@ impl Meter {
         }
     }
 
-    fn keep(&mut self, about: &About<'_>, sums: &Sums, parts: Vec<f32>) {
+    fn keep(&mut self, about: &AnswerFacts<'_>, sums: &Sums, parts: Vec<f32>) {
         let [prompt, response] = about.ids;
         let mut ids: Vec<i64> = Vec::new();
         if self.kept + prompt.len() + response.len() <= MOST_IDS {
@@ -228,7 +228,7 @@ impl Meter {
             // Beyond that limit no ids are kept at all: a token shared by only some of the answers would be misleading.
             self.kept = MOST_IDS;
         }
-        self.sequences.push(Sequence {
+        self.sequences.push(MeasuredAnswer {
             step: about.step.clone(),
             rank: about.rank,
             index: about.index,

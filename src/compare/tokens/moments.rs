@@ -21,7 +21,7 @@ pub struct Moments {
 
 /// A factor between a and b.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Scale {
+pub struct ScaleFit {
     /// Factor by which b is multiplied to give a.
     pub factor: f64,
     /// Root mean square of the residual after the factor.
@@ -71,12 +71,12 @@ impl Moments {
     }
 
     /// The factor between a and b by least squares; `None` where b is zero.
-    pub fn scale(&self) -> Option<Scale> {
+    pub fn scale(&self) -> Option<ScaleFit> {
         let [_, bb, ..] = self.b;
         let factor = self.ab / bb;
         let left = self.aa - 2.0 * factor * self.ab + factor * factor * bb;
         let residual = (left.max(0.0) / self.count).sqrt();
-        factor.is_finite().then_some(Scale { factor, residual, mean_abs_a: self.abs_a / self.count })
+        factor.is_finite().then_some(ScaleFit { factor, residual, mean_abs_a: self.abs_a / self.count })
     }
 
     /// Slope of the line of a over b; `None` where b does not vary.

@@ -5,24 +5,24 @@ use std::fmt;
 
 use super::meter::TokenPlace;
 use super::quantity::Quantity;
-use crate::read::tokens::{PromptDifference, Step};
+use crate::read::tokens::{PromptDifference, TokensStep};
 
 /// Count of something that was found, with the first place.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Noted<T> {
+pub struct NoteCount<T> {
     /// Its count.
     pub count: u64,
     /// First place, with the value found there.
     pub first: Option<(String, T)>,
 }
 
-impl<T> Default for Noted<T> {
+impl<T> Default for NoteCount<T> {
     fn default() -> Self {
         Self { count: 0, first: None }
     }
 }
 
-impl<T> Noted<T> {
+impl<T> NoteCount<T> {
     /// Counts one more at a place; the first one is kept.
     pub fn add(&mut self, place: impl fmt::Display, what: T) {
         self.count += 1;
@@ -34,20 +34,20 @@ impl<T> Noted<T> {
 
 /// A step and rank.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Part {
+pub struct StepRank {
     /// The step.
-    pub step: Step,
+    pub step: TokensStep,
     /// The rank; `None` where there is only one process.
     pub rank: Option<u64>,
 }
 
-impl fmt::Display for Part {
+impl fmt::Display for StepRank {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (&self.step, self.rank) {
-            (Step::Number(step), Some(rank)) => write!(f, "step {step} rank {rank}"),
-            (Step::Number(step), None) => write!(f, "step {step}"),
-            (Step::Name(name), Some(rank)) => write!(f, "{name} rank {rank}"),
-            (Step::Name(name), None) => f.write_str(name),
+            (TokensStep::Number(step), Some(rank)) => write!(f, "step {step} rank {rank}"),
+            (TokensStep::Number(step), None) => write!(f, "step {step}"),
+            (TokensStep::Name(name), Some(rank)) => write!(f, "{name} rank {rank}"),
+            (TokensStep::Name(name), None) => f.write_str(name),
         }
     }
 }
@@ -56,25 +56,25 @@ impl fmt::Display for Part {
 #[derive(Clone, Debug, Default)]
 pub struct Notes {
     /// Answers that each part has, measured or not.
-    pub answers: BTreeMap<Part, u64>,
+    pub answers: BTreeMap<StepRank, u64>,
     /// Answers that could not be read.
-    pub unreadable: Noted<String>,
+    pub unreadable: NoteCount<String>,
     /// Answers whose arrays have other lengths.
-    pub lengths: Noted<[(&'static str, u64); 2]>,
+    pub lengths: NoteCount<[(&'static str, u64); 2]>,
     /// Answers that two masks treat differently, with the number of tokens that only one of the masks keeps.
-    pub masks: Noted<u64>,
+    pub masks: NoteCount<u64>,
     /// Answers that end in zeros that no mask excludes.
-    pub zeros: Noted<u64>,
+    pub zeros: NoteCount<u64>,
     /// Answers for which the trainer scored a different sequence.
-    pub prompts: Noted<PromptDifference>,
+    pub prompts: NoteCount<PromptDifference>,
     /// Answers with a value that cannot be a log-probability.
-    pub positive: Noted<(Quantity, f64)>,
+    pub positive: NoteCount<(Quantity, f64)>,
     /// Whether all values of such answers lie in 0 to 1, as probabilities do.
     pub are_probabilities: bool,
     /// Steps in which a quantity is constant.
-    pub constant: Vec<(Step, Quantity, f64)>,
+    pub constant: Vec<(TokensStep, Quantity, f64)>,
     /// Answers that differ between two files of the same step and rank.
-    pub contradicting: Noted<String>,
+    pub contradicting: NoteCount<String>,
     /// Number of answers of the engine, and of the trainer, that the other one does not have.
     pub lonely: [u64; 2],
     /// The largest lag of a weight version behind its step, by step.
@@ -83,8 +83,8 @@ pub struct Notes {
 
 impl Notes {
     /// Ranks of each step.
-    pub fn ranks(&self) -> BTreeMap<&Step, BTreeSet<Option<u64>>> {
-        let mut ranks: BTreeMap<&Step, BTreeSet<Option<u64>>> = BTreeMap::new();
+    pub fn ranks(&self) -> BTreeMap<&TokensStep, BTreeSet<Option<u64>>> {
+        let mut ranks: BTreeMap<&TokensStep, BTreeSet<Option<u64>>> = BTreeMap::new();
         for part in self.answers.keys() {
             ranks.entry(&part.step).or_default().insert(part.rank);
         }
@@ -92,8 +92,8 @@ impl Notes {
     }
 
     /// Answers of each step.
-    pub fn by_step(&self) -> BTreeMap<&Step, u64> {
-        let mut steps: BTreeMap<&Step, u64> = BTreeMap::new();
+    pub fn by_step(&self) -> BTreeMap<&TokensStep, u64> {
+        let mut steps: BTreeMap<&TokensStep, u64> = BTreeMap::new();
         for (part, count) in &self.answers {
             *steps.entry(&part.step).or_default() += count;
         }
@@ -104,7 +104,7 @@ impl Notes {
 /// Place of a token in words.
 impl fmt::Display for TokenPlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let part = Part { step: self.step.clone(), rank: self.rank };
+        let part = StepRank { step: self.step.clone(), rank: self.rank };
         write!(f, "{part}, answer {}, position {}", self.sequence, self.position)
     }
 }

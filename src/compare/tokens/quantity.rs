@@ -1,6 +1,6 @@
 //! Quantities of an answer: the log-probabilities of the engine and of the trainer.
 
-use crate::read::tokens::{Holds, Row};
+use crate::read::tokens::{RowQuantities, TokensRow};
 
 /// Owner of log-probabilities.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,7 +21,7 @@ impl Quantity {
     }
 
     /// The values of an answer.
-    pub(super) fn of(self, row: &Row) -> &[f64] {
+    pub(super) fn values(self, row: &TokensRow) -> &[f64] {
         match self {
             Self::Engine => &row.engine,
             Self::Trainer => &row.trainer,
@@ -29,7 +29,7 @@ impl Quantity {
     }
 
     /// Whether an answer has it.
-    pub(super) fn is_in(self, holds: Holds) -> bool {
+    pub(super) fn is_in(self, holds: RowQuantities) -> bool {
         match self {
             Self::Engine => holds.engine,
             Self::Trainer => holds.trainer,

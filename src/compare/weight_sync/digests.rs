@@ -13,17 +13,18 @@ pub fn sync_digests(
     earlier: &[(u64, &[TensorDigest])],
 ) -> Vec<SyncComparison> {
     let by_name = |(step, rows): &(u64, &'_ [TensorDigest])| -> (u64, HashMap<String, String>) {
-        (*step, rows.iter().map(|row| (row.name.clone(), told(row))).collect())
+        (*step, rows.iter().map(|row| (row.name.clone(), kind_and_digest(row))).collect())
     };
     let earlier: Vec<(u64, HashMap<String, String>)> = earlier.iter().map(by_name).collect();
     // A digest that many tensors share, such as that of zeros, identifies none of them.
     let mut holders: HashMap<String, Option<usize>> = HashMap::new();
     for (place, (from, _)) in pairs.iter().enumerate() {
-        holders.entry(told(from)).and_modify(|holder| *holder = None).or_insert(Some(place));
+        holders.entry(kind_and_digest(from)).and_modify(|holder| *holder = None).or_insert(Some(place));
     }
     let mut outcomes: Vec<SyncOutcome> = pairs.iter().map(|(from, to)| outcome(from, to, &earlier)).collect();
-    let holder =
-        |to: &TensorDigest, own: usize| holders.get(&told(to)).copied().flatten().filter(|holder| *holder != own);
+    let holder = |to: &TensorDigest, own: usize| {
+        holders.get(&kind_and_digest(to)).copied().flatten().filter(|holder| *holder != own)
+    };
     let is_open = |outcome: &SyncOutcome| matches!(outcome, SyncOutcome::Wrong(SyncChange::Other));
     let open = outcomes.iter().zip(pairs).enumerate().filter(|(_, (outcome, _))| is_open(outcome));
     let holds: Vec<(usize, usize)> = open.filter_map(|(own, (_, (_, to)))| Some((own, holder(to, own)?))).collect();
@@ -44,7 +45,7 @@ pub fn sync_digests(
 }
 
 /// Text of a digest with its kind.
-fn told(row: &TensorDigest) -> String {
+fn kind_and_digest(row: &TensorDigest) -> String {
     format!("{}:{}", row.kind.key(), row.value)
 }
 
@@ -63,7 +64,7 @@ fn outcome(from: &TensorDigest, to: &TensorDigest, earlier: &[(u64, HashMap<Stri
     if from.value == to.value {
         return SyncOutcome::Equal { is_trivial: from.shape.as_ref().is_some_and(|shape| shape.contains(&0)) };
     }
-    let is_before = |(_, rows): &&(u64, HashMap<String, String>)| rows.get(&from.name) == Some(&told(to));
+    let is_before = |(_, rows): &&(u64, HashMap<String, String>)| rows.get(&from.name) == Some(&kind_and_digest(to));
     if let Some((step, _)) = earlier.iter().find(is_before) {
         return SyncOutcome::Wrong(SyncChange::Stale { step: *step });
     }

@@ -16,7 +16,7 @@ const ENDS: u64 = 1 << 10;
 
 /// Facts about two tensors that hold the same bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Agreement {
+pub(super) struct EqualBits {
     /// Elements that are NaN.
     pub(super) nan: u64,
     /// Whether all elements are the same number.
@@ -83,9 +83,9 @@ pub(super) fn blocks(tensor: &TensorData) -> impl Iterator<Item = (u64, u64)> + 
 
 /// Facts about two tensors of one shape whose bits are equal in the type of `to`; `None` where they are not. Reading ends at the
 /// first block that differs.
-pub(super) fn agreement(from: &TensorData, to: &TensorData) -> Result<Option<Agreement>> {
+pub(super) fn equal_bits(from: &TensorData, to: &TensorData) -> Result<Option<EqualBits>> {
     let (mut from_reader, mut to_reader) = (Encoded::new(from, to.dtype), Encoded::new(to, to.dtype));
-    let mut agreement = Agreement { nan: 0, is_constant: true };
+    let mut agreement = EqualBits { nan: 0, is_constant: true };
     let mut first: Option<Vec<u8>> = None;
     from.expect();
     to.expect();
@@ -94,7 +94,7 @@ pub(super) fn agreement(from: &TensorData, to: &TensorData) -> Result<Option<Agr
         if one != other {
             return Ok(None);
         }
-        agreement.nan += nan(to.dtype, other);
+        agreement.nan += nan_count(to.dtype, other);
         if agreement.is_constant {
             let size = to.dtype.size();
             let first = first.get_or_insert_with(|| other.get(..size).unwrap_or_default().to_vec());
@@ -109,9 +109,9 @@ pub(super) fn fingerprint(tensor: &TensorData, dtype: Dtype) -> Result<u64> {
     let mut encoded = Encoded::new(tensor, dtype);
     let elements = tensor.elements();
     let count = ENDS.min(elements);
-    let first = hash::of(encoded.block(0, count)?);
-    let last = hash::of(encoded.block(elements - count, count)?);
-    Ok(hash::of(&(first, last)))
+    let first = hash::hash_of(encoded.block(0, count)?);
+    let last = hash::hash_of(encoded.block(elements - count, count)?);
+    Ok(hash::hash_of(&(first, last)))
 }
 
 /// Whether all elements are zero.
@@ -136,7 +136,7 @@ pub(super) fn is_all_zero(dtype: Dtype, bytes: &[u8]) -> bool {
 }
 
 /// Number of elements that are NaN.
-pub(super) fn nan(dtype: Dtype, bytes: &[u8]) -> u64 {
+pub(super) fn nan_count(dtype: Dtype, bytes: &[u8]) -> u64 {
     let count = match dtype {
         Dtype::BF16 => halves(bytes).filter(|bits| bits & 0x7fff > 0x7f80).count(),
         Dtype::F16 => halves(bytes).filter(|bits| bits & 0x7fff > 0x7c00).count(),

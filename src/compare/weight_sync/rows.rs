@@ -3,7 +3,7 @@
 
 use pulp::Arch;
 
-use super::elements::{BLOCK, Encoded, is_all_zero, nan};
+use super::elements::{BLOCK, Encoded, is_all_zero, nan_count};
 use super::outcome::SyncChange;
 use crate::compare::convert;
 use crate::dtype::Dtype;
@@ -37,7 +37,7 @@ struct Gathered {
 }
 
 /// Explains two tensors of one shape that differ.
-pub(super) fn by_rows(from: &TensorData, to: &TensorData) -> Result<SyncChange> {
+pub(super) fn explain_by_rows(from: &TensorData, to: &TensorData) -> Result<SyncChange> {
     let is_vector = to.shape.len() < 2;
     let width = if is_vector { 1 } else { to.shape.iter().skip(1).product::<u64>().max(1) };
     let size = to.dtype.size() as u64;
@@ -71,10 +71,10 @@ impl Gathered {
         for (bytes, (rows, elements)) in
             [from, to].into_iter().zip(self.row_sums.iter_mut().zip(&mut self.element_sums))
         {
-            bytes.chunks(row).for_each(|row| *rows = rows.wrapping_add(hash::of(row)));
-            bytes.chunks(dtype.size()).for_each(|element| *elements = elements.wrapping_add(hash::of(element)));
+            bytes.chunks(row).for_each(|row| *rows = rows.wrapping_add(hash::hash_of(row)));
+            bytes.chunks(dtype.size()).for_each(|element| *elements = elements.wrapping_add(hash::hash_of(element)));
         }
-        self.nan += nan(dtype, to);
+        self.nan += nan_count(dtype, to);
         self.is_zero = self.is_zero && is_all_zero(dtype, to);
         if dtype.is_float() {
             self.multiply(from, to, dtype);

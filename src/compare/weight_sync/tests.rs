@@ -1,16 +1,16 @@
 use std::sync::Arc;
 
 use super::*;
-use crate::fetch::Memory;
-use crate::read::tensor::{ByteOrder, Placement};
+use crate::fetch::MemorySource;
+use crate::read::tensor::{ByteOrder, ElementPlacement};
 
-fn tensor(dtype: Dtype, shape: &[u64], bytes: Vec<u8>) -> Parameter {
-    let placement = Placement { offset: 0, len: bytes.len() as u64, strides: None, order: ByteOrder::Little };
-    let source = Arc::new(Memory::new("t", bytes));
-    Parameter::Tensor(TensorData::new(source, dtype, shape.to_vec(), placement).expect("a tensor"))
+fn tensor(dtype: Dtype, shape: &[u64], bytes: Vec<u8>) -> CheckpointParameter {
+    let placement = ElementPlacement { offset: 0, len: bytes.len() as u64, strides: None, order: ByteOrder::Little };
+    let source = Arc::new(MemorySource::new("t", bytes));
+    CheckpointParameter::Tensor(TensorData::new(source, dtype, shape.to_vec(), placement).expect("a tensor"))
 }
 
-fn floats(shape: &[u64], values: &[f32]) -> Parameter {
+fn floats(shape: &[u64], values: &[f32]) -> CheckpointParameter {
     tensor(Dtype::F32, shape, values.iter().flat_map(|value| value.to_le_bytes()).collect())
 }
 
@@ -19,16 +19,19 @@ fn numbers(seed: u32, count: u32) -> Vec<f32> {
     (0..count).map(|at| ((at * 37 + seed * 11) % 101) as f32 * 0.013 + seed as f32 * 0.001 - 0.6).collect()
 }
 
-fn outcomes(pairs: &[(&str, &Parameter, &Parameter)], earlier: impl Fn() -> Vec<EarlierStep>) -> Vec<SyncOutcome> {
+fn outcomes(
+    pairs: &[(&str, &CheckpointParameter, &CheckpointParameter)],
+    earlier: impl Fn() -> Vec<EarlierStep>,
+) -> Vec<SyncOutcome> {
     let pairs: Vec<SyncPair<'_>> = pairs.iter().map(|(name, from, to)| SyncPair { name, from, to }).collect();
     sync_tensors(&pairs, &earlier, &|| {}).into_iter().map(|one| one.outcome).collect()
 }
 
-fn outcome(name: &str, from: &Parameter, to: &Parameter) -> SyncOutcome {
+fn outcome(name: &str, from: &CheckpointParameter, to: &CheckpointParameter) -> SyncOutcome {
     outcomes(&[(name, from, to)], Vec::new).remove(0)
 }
 
-fn change(from: &Parameter, to: &Parameter) -> SyncChange {
+fn change(from: &CheckpointParameter, to: &CheckpointParameter) -> SyncChange {
     match outcome("w", from, to) {
         SyncOutcome::Wrong(change) => change,
         other => panic!("{other:?}"),
@@ -114,7 +117,7 @@ fn rows_of_zeros_behind_a_vocabulary_are_padding() {
 #[test]
 fn tensors_under_other_names_are_swapped_or_copied() {
     let [a, b, c] = [1, 2, 3].map(|seed| floats(&[4, 4], &numbers(seed, 16)));
-    let wrong = |pairs: &[(&str, &Parameter, &Parameter)]| outcomes(pairs, Vec::new);
+    let wrong = |pairs: &[(&str, &CheckpointParameter, &CheckpointParameter)]| outcomes(pairs, Vec::new);
     let swapped = |with: &str| SyncOutcome::Wrong(SyncChange::Swapped { with: with.into() });
     assert_eq!(wrong(&[("a", &a, &b), ("b", &b, &a)]), [swapped("b"), swapped("a")]);
     assert_eq!(wrong(&[("a", &a, &b), ("b", &b, &c), ("c", &c, &a)]), [swapped("b"), swapped("c"), swapped("a")]);
@@ -130,7 +133,8 @@ fn tensors_under_other_names_are_swapped_or_copied() {
 fn a_tensor_of_an_earlier_step_is_stale_by_the_nearest() {
     let [old, older, new] = [1, 2, 3].map(|seed| floats(&[4, 4], &numbers(seed, 16)));
     let step = |step, seed| (step, BTreeMap::from([("w".to_owned(), floats(&[4, 4], &numbers(seed, 16)))]));
-    let found = |to: &Parameter| outcomes(&[("w", &new, to)], || vec![step(4, 1), step(3, 1), step(2, 2)]).remove(0);
+    let found =
+        |to: &CheckpointParameter| outcomes(&[("w", &new, to)], || vec![step(4, 1), step(3, 1), step(2, 2)]).remove(0);
     assert_eq!(found(&old), SyncOutcome::Wrong(SyncChange::Stale { step: 4 }));
     assert_eq!(found(&older), SyncOutcome::Wrong(SyncChange::Stale { step: 2 }));
     assert!(matches!(found(&new), SyncOutcome::Equal { .. }));

@@ -1,11 +1,11 @@
 //! An argument of the call differs, or its requirement of a gradient: the two programs make different calls.
 
-use super::super::context::{Context, Suspect};
+use super::super::context::{DumpContext, Suspect};
 use super::super::entry::Cause;
 use super::super::value_pair::ValuePair;
 use crate::judge::dump::rules as dump_rules;
 use crate::kind::TensorKind;
-use crate::read::dump::Value;
+use crate::read::dump::LeafValue;
 use crate::read::json::Json;
 use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
 
@@ -14,13 +14,13 @@ pub(super) const CAUSE: Cause = Cause { in_dump, ..Cause::new("argument-differs"
 /// Parts of texts that name a device, a backend or an address, which differ between devices anyway.
 const OF_DEVICES: [&str; 8] = ["cuda", "npu", "cpu", "nccl", "hccl", "gloo", "0x", "object at"];
 
-fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
+fn in_dump(context: &DumpContext<'_>) -> Option<Diagnosis> {
     let suspect = context.suspect()?;
     let place = suspect.culprit.tensor.as_str();
     // A parameter is trainable or not, whatever the call.
     let is_parameter = suspect.value.kind == TensorKind::Parameter;
-    let is_argument = suspect.is(&[&dump_rules::ARGUMENT_DIFFERS]);
-    if is_argument || !is_parameter && suspect.is(&[&dump_rules::REQUIRES_GRAD_DIFFERS]) {
+    let is_argument = suspect.has_finding_of(&[&dump_rules::ARGUMENT_DIFFERS]);
+    if is_argument || !is_parameter && suspect.has_finding_of(&[&dump_rules::REQUIRES_GRAD_DIFFERS]) {
         let evidence = Statement::new("first-argument").with("op", suspect.culprit.op.as_str());
         let evidence = match name_of(place).filter(|_| is_argument) {
             Some(name) => evidence.with("named", name),
@@ -29,7 +29,11 @@ fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
         return Some(Diagnosis::new(&CAUSE, place, Sureness::Certain).because(evidence));
     }
     let evidence = other_text(&suspect).filter(|_| {
-        suspect.is(&[&dump_rules::OUTPUT_DIVERGES, &dump_rules::OTHER_PRECISION, &dump_rules::INPUT_DIFFERS])
+        suspect.has_finding_of(&[
+            &dump_rules::OUTPUT_DIVERGES,
+            &dump_rules::OTHER_PRECISION,
+            &dump_rules::INPUT_DIFFERS,
+        ])
     })?;
     Some(Diagnosis::new(&CAUSE, place, Sureness::Certain).because(evidence))
 }
@@ -64,8 +68,8 @@ fn name_of(row: &str) -> Option<&str> {
 
 /// The texts of a plain argument on both sides.
 fn plain(both: &ValuePair<'_>) -> Option<(String, String)> {
-    let text = |value: Value<'_>| match value {
-        Value::Plain { value: Json::Text(text), .. } => Some(text.clone()),
+    let text = |value: LeafValue<'_>| match value {
+        LeafValue::Plain { value: Json::Text(text), .. } => Some(text.clone()),
         _ => None,
     };
     text(both.baseline.value).zip(text(both.candidate.value))

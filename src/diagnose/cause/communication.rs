@@ -1,6 +1,6 @@
 //! Communication: every rank's own operations agree, and the first difference is the result of a collective.
 
-use super::super::context::{Context, Suspect};
+use super::super::context::{DumpContext, Suspect};
 use super::super::entry::{Cause, RANDOMNESS_NOTES};
 use crate::judge::config::rules as config_rules;
 use crate::judge::dump::rules as dump_rules;
@@ -13,7 +13,7 @@ pub(super) const CAUSE: Cause = Cause {
     ..Cause::new("communication")
 };
 
-fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
+fn in_dump(context: &DumpContext<'_>) -> Option<Diagnosis> {
     let suspect = context.suspect()?;
     if let Some(evidence) = of_experts(context, &suspect) {
         return Some(Diagnosis::new(&CAUSE, suspect.culprit.tensor.as_str(), Sureness::Likely).because(evidence));
@@ -21,7 +21,7 @@ fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
     if !suspect.culprit.op.starts_with("Distributed.") {
         return None;
     }
-    if !suspect.is_made() || suspect.is(&[&dump_rules::ARGUMENT_DIFFERS]) {
+    if !suspect.is_result() || suspect.has_finding_of(&[&dump_rules::ARGUMENT_DIFFERS]) {
         return None;
     }
     let evidence = Statement::new("collective-differs")
@@ -33,11 +33,11 @@ fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
 }
 
 /// All experts of a layer agree, but the layer that combines their results does not.
-fn of_experts(context: &Context<'_>, suspect: &Suspect<'_>) -> Option<Statement> {
+fn of_experts(context: &DumpContext<'_>, suspect: &Suspect<'_>) -> Option<Statement> {
     context.input.candidate.parts.as_deref().filter(|parts| parts.layout.ep > 1)?;
     let path = suspect.name.base.rsplit_once('.')?.0;
     let below = format!("{path}.experts.");
     let has_experts = context.input.candidate.operations.iter().any(|operation| operation.name.starts_with(&below));
-    (has_experts && suspect.is_made() && !suspect.is_backward())
+    (has_experts && suspect.is_result() && !suspect.is_backward())
         .then(|| Statement::new("experts-agree").with("op", suspect.culprit.op.as_str()))
 }

@@ -1,6 +1,6 @@
 //! Element types differ: a cast that is missing or extra on one side.
 
-use super::super::context::{Context, api_of};
+use super::super::context::{DumpContext, api_of};
 use super::super::entry::Cause;
 use crate::judge::dump::rules as dump_rules;
 use crate::read::dump::name::OpName;
@@ -9,8 +9,8 @@ use crate::result::finding::{Fact, Finding};
 
 pub(super) const CAUSE: Cause = Cause { in_dump, is_last_resort: true, ..Cause::new("dtype-differs") };
 
-fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
-    let suspect = context.suspect().filter(|suspect| suspect.is(&[&dump_rules::DTYPE_DIFFERS]))?;
+fn in_dump(context: &DumpContext<'_>) -> Option<Diagnosis> {
+    let suspect = context.suspect().filter(|suspect| suspect.has_finding_of(&[&dump_rules::DTYPE_DIFFERS]))?;
     let evidence = Statement::new("first-dtype").with("op", suspect.culprit.op.as_str());
     let diagnosis = Diagnosis::new(&CAUSE, suspect.culprit.tensor.as_str(), Sureness::Certain).because(evidence);
     Some(diagnosis.because_all(context.findings_of(&dump_rules::OPERATIONS_MISSING).find_map(missing_cast)))

@@ -1,7 +1,7 @@
 //! The forward pass agrees, the backward pass does not: a backward kernel, or a hook on gradients.
 
-use super::super::context::Context;
-use super::super::curves::{Curves, differences};
+use super::super::context::DumpContext;
+use super::super::curves::{RunCurves, relative_differences};
 use super::super::entry::Cause;
 use super::super::evidence::finding_as_evidence;
 use crate::judge::loss::code as curve_rules;
@@ -29,7 +29,7 @@ pub(super) const CAUSE: Cause = Cause {
 /// A gradient norm this far apart at a step of equal loss is not rounding: bf16 gradients stay below.
 const GRADIENTS_APART: f64 = 1e-2;
 
-fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
+fn in_dump(context: &DumpContext<'_>) -> Option<Diagnosis> {
     let suspect = context.suspect().filter(|suspect| suspect.is_backward())?;
     let evidence = Statement::new("forward-agrees").with("op", suspect.culprit.op.as_str());
     // A parameter's gradient is recorded without the call that made it, and no other cause covers it.
@@ -38,14 +38,14 @@ fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
     Some(Diagnosis::new(&CAUSE, suspect.culprit.tensor.as_str(), sureness).because(evidence))
 }
 
-fn in_curves(curves: &Curves<'_>) -> Option<Diagnosis> {
+fn in_curves(curves: &RunCurves<'_>) -> Option<Diagnosis> {
     // Norms by layer show where the backward pass starts to differ.
     let is_jump = |finding: &&Finding| finding.facts.get("shape") == Some(&Fact::from("jump"));
     if let Some(finding) = curves.finding(&[&curve_rules::GROWTH_BY_LAYER]).filter(is_jump) {
         let diagnosis = Diagnosis::new(&CAUSE, finding.place.as_str(), Sureness::Certain);
         return Some(diagnosis.because(finding_as_evidence(finding)).advise(Statement::new("gradient-only-in-curve")));
     }
-    let (step, apart) = differences(curves.gradients?).next()?;
+    let (step, apart) = relative_differences(curves.gradients?).next()?;
     let first = curves.loss.series.step.first().copied()?;
     if !curves.starts_equal() || step != first || apart < GRADIENTS_APART {
         return None;

@@ -5,10 +5,10 @@
 //! parameter diverge.
 
 use super::super::before::Four;
-use super::super::context::{Context, Suspect};
+use super::super::context::{DumpContext, Suspect};
 use super::super::entry::Cause;
 use super::super::factor;
-use super::super::fingerprint::{is_same, is_telling};
+use super::super::fingerprint::{is_distinctive, is_same_data};
 use super::super::updates::Updates;
 use super::super::value_pair::{ValuePair, operations_of, values_of};
 use crate::compare::dump::bounds_of_sums;
@@ -25,7 +25,7 @@ const FEWEST: usize = 3;
 /// use.
 const SCATTER: f64 = 0.02;
 
-fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
+fn in_dump(context: &DumpContext<'_>) -> Option<Diagnosis> {
     let suspect = context.suspect()?;
     let (evidence, sureness) = of_ranks(context, &suspect)
         .or_else(|| of_earlier_step(context, &suspect))
@@ -37,21 +37,21 @@ fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
 type Found = (Vec<Statement>, Sureness);
 
 /// Whether it explains a parameter that differs.
-pub(super) fn explains(context: &Context<'_>, suspect: &Suspect<'_>) -> bool {
+pub(super) fn explains(context: &DumpContext<'_>, suspect: &Suspect<'_>) -> bool {
     of_ranks(context, suspect).or_else(|| of_update(context, suspect)).is_some()
 }
 
 /// A parameter of which all ranks hold equal copies on one side only.
-fn of_ranks(context: &Context<'_>, suspect: &Suspect<'_>) -> Option<Found> {
+fn of_ranks(context: &DumpContext<'_>, suspect: &Suspect<'_>) -> Option<Found> {
     let row = suspect.culprit.tensor.as_str();
-    let is_parameter = context.before.is_some_and(|before| before.parameters.of(row).is_some());
+    let is_parameter = context.before.is_some_and(|before| before.parameters.statistics_of(row).is_some());
     let (baseline, candidate) = suspect.value.records().filter(|_| is_parameter && !context.peers.is_empty())?;
     let mut are_copies = [true, true];
     for peer in context.peers {
         let value = peer.values()?.find(|both| both.candidate.row == *row)?;
         let (peer_baseline, peer_candidate) = value.records()?;
-        are_copies[0] &= is_same(&peer_baseline, &baseline);
-        are_copies[1] &= is_same(&peer_candidate, &candidate);
+        are_copies[0] &= is_same_data(&peer_baseline, &baseline);
+        are_copies[1] &= is_same_data(&peer_candidate, &candidate);
     }
     let side = match are_copies {
         [true, false] => "candidate",
@@ -64,13 +64,13 @@ fn of_ranks(context: &Context<'_>, suspect: &Suspect<'_>) -> Option<Found> {
 }
 
 /// Gradients that still hold those of the step before: sums add up, and so do their means.
-fn of_earlier_step(context: &Context<'_>, suspect: &Suspect<'_>) -> Option<Found> {
+fn of_earlier_step(context: &DumpContext<'_>, suspect: &Suspect<'_>) -> Option<Found> {
     let before = context.before.filter(|_| suspect.is_backward())?;
     let mut kept: [usize; 2] = [0, 0];
     let mut telling = 0;
     for both in gradients(context).filter(|both| both.kind == TensorKind::ParameterGradient) {
         let Some((numbers, records)) = both.finite_statistics().zip(both.records()) else { continue };
-        let Some(earlier) = before.gradients.of_parameter(&both.candidate.row.to_string()) else { continue };
+        let Some(earlier) = before.gradients.gradient(&both.candidate.row.to_string()) else { continue };
         let Some(found) = adds_up(numbers, earlier, &records) else { continue };
         telling += 1;
         kept = [kept[0] + usize::from(found[0]), kept[1] + usize::from(found[1])];
@@ -107,7 +107,7 @@ fn adds_up(
 }
 
 /// One factor over all gradients of a backward pass that begins with it.
-fn of_backward(context: &Context<'_>, suspect: &Suspect<'_>) -> Option<Found> {
+fn of_backward(context: &DumpContext<'_>, suspect: &Suspect<'_>) -> Option<Found> {
     if !suspect.is_backward() || has_backward_before(context, suspect.order) {
         return None;
     }
@@ -120,13 +120,13 @@ fn of_backward(context: &Context<'_>, suspect: &Suspect<'_>) -> Option<Found> {
     }
     let evidence =
         Statement::new("gradients-scaled").with("factor", middle).with("count", near).with("of", factors.len());
-    let meaning = factor::meaning(middle, context, suspect);
+    let meaning = factor::factor_meaning(middle, context, suspect);
     Some((std::iter::once(evidence).chain(meaning).collect(), Sureness::Likely))
 }
 
 /// Updates that are the number of ranks times the baseline's, or a share of it.
-fn of_update(context: &Context<'_>, suspect: &Suspect<'_>) -> Option<Found> {
-    let updates = Updates::of(context, suspect)?;
+fn of_update(context: &DumpContext<'_>, suspect: &Suspect<'_>) -> Option<Found> {
+    let updates = Updates::from_suspect(context, suspect)?;
     let factor = updates.factor()?;
     let ranks = reducing_ranks(context);
     let count = super::super::values::count_of(ranks);
@@ -139,7 +139,7 @@ fn of_update(context: &Context<'_>, suspect: &Suspect<'_>) -> Option<Found> {
 }
 
 /// Ranks over which gradients are reduced: those of the data where the layout is known, else all.
-fn reducing_ranks(context: &Context<'_>) -> usize {
+fn reducing_ranks(context: &DumpContext<'_>) -> usize {
     match context.input.candidate.parts.as_deref() {
         Some(parts) => usize::try_from(parts.layout.dp.saturating_mul(parts.layout.cp)).unwrap_or(1),
         None => context.peers.len() + 1,
@@ -147,7 +147,7 @@ fn reducing_ranks(context: &Context<'_>) -> usize {
 }
 
 /// Gradients that the backward pass made, on both sides.
-fn gradients<'a>(context: &Context<'a>) -> impl Iterator<Item = ValuePair<'a>> {
+fn gradients<'a>(context: &DumpContext<'a>) -> impl Iterator<Item = ValuePair<'a>> {
     let input = context.input;
     let pairs = input.comparison.operations.iter().filter_map(move |comparison| {
         let (baseline, candidate) = operations_of(input, comparison)?;
@@ -161,7 +161,7 @@ fn is_backward(name: &str) -> bool {
 }
 
 /// Whether a backward call that both sides ran comes before the operation at `order`.
-fn has_backward_before(context: &Context<'_>, order: usize) -> bool {
+fn has_backward_before(context: &DumpContext<'_>, order: usize) -> bool {
     let earlier = context.input.comparison.operations.iter().take(order);
     earlier
         .filter_map(|comparison| operations_of(context.input, comparison))
@@ -170,7 +170,7 @@ fn has_backward_before(context: &Context<'_>, order: usize) -> bool {
 
 /// Norm of a gradient as a multiple of the baseline's; `None` for scalars and zeros.
 fn ratio(both: &ValuePair<'_>) -> Option<f64> {
-    both.records().filter(|(record, _)| is_telling(record))?;
+    both.records().filter(|(record, _)| is_distinctive(record))?;
     let [[.., baseline], [.., candidate]] = both.finite_statistics()?;
     (baseline > 0.0 && candidate > 0.0).then(|| candidate / baseline)
 }

@@ -1,8 +1,8 @@
 //! Learning rate, batch or parallel layout differ: the runs start equal and are updated differently.
 
-use super::super::curves::{Curves, EQUAL, differences};
+use super::super::curves::{EQUAL, RunCurves, relative_differences};
 use super::super::entry::Cause;
-use super::super::evidence::{finding_as_evidence, from_findings};
+use super::super::evidence::{diagnosis_from_findings, finding_as_evidence};
 use super::super::rl::Rollouts;
 use crate::judge::config::rules as config_rules;
 use crate::judge::loss::code as curve_rules;
@@ -30,14 +30,15 @@ pub(super) const CAUSE: Cause = Cause {
 /// the limit of the first five steps).
 const UPDATED_OTHERWISE: f64 = 2e-4;
 
-fn in_curves(curves: &Curves<'_>) -> Option<Diagnosis> {
+fn in_curves(curves: &RunCurves<'_>) -> Option<Diagnosis> {
     if let Some(finding) = curves.finding(&[&curve_rules::LEARNING_RATE]) {
         return Some(of_rate(finding));
     }
-    let mut steps = differences(curves.loss);
+    let mut steps = relative_differences(curves.loss);
     let (_, first) = steps.next()?;
     let (step, second) = steps.next()?;
-    let same_gradient = curves.gradients.and_then(|unit| differences(unit).next()).is_none_or(|(_, rel)| rel <= EQUAL);
+    let same_gradient =
+        curves.gradients.and_then(|unit| relative_differences(unit).next()).is_none_or(|(_, rel)| rel <= EQUAL);
     if first > EQUAL || second < UPDATED_OTHERWISE || !same_gradient {
         return None;
     }
@@ -60,7 +61,7 @@ fn of_rate(finding: &Finding) -> Diagnosis {
 }
 
 fn in_config(findings: &[&Finding]) -> Option<Diagnosis> {
-    from_findings(
+    diagnosis_from_findings(
         &CAUSE,
         Sureness::Likely,
         findings,

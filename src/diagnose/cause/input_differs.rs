@@ -4,7 +4,7 @@
 //! inverse frequencies (rotary embedding) is known by its range: from 1 down to `base^(−(d−2)/d)`.
 
 use super::super::context::is_weight;
-use super::super::context::{Context, Suspect};
+use super::super::context::{DumpContext, Suspect};
 use super::super::entry::Cause;
 use super::super::evidence::MADE_BY_UNDUMPED;
 use super::super::updates::Updates;
@@ -29,16 +29,16 @@ pub(super) const CAUSE: Cause = Cause {
     ..Cause::new("input-differs")
 };
 
-fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
+fn in_dump(context: &DumpContext<'_>) -> Option<Diagnosis> {
     let suspect = context.suspect()?;
-    if suspect.is(&[&dump_rules::NON_FINITE_DIFFERS]) {
+    if suspect.has_finding_of(&[&dump_rules::NON_FINITE_DIFFERS]) {
         return of_sentinels(&suspect);
     }
-    if !suspect.is(&[&dump_rules::INPUT_DIFFERS]) || is_other_weight(&suspect) {
+    if !suspect.has_finding_of(&[&dump_rules::INPUT_DIFFERS]) || is_other_weight(&suspect) {
         return None;
     }
     // A parameter that the optimizer moved was not built on the host.
-    if Updates::of(context, &suspect).is_some_and(|updates| is_of_most(&updates)) {
+    if Updates::from_suspect(context, &suspect).is_some_and(|updates| is_of_most(&updates)) {
         return None;
     }
     let op = suspect.culprit.op.as_str();
@@ -55,7 +55,7 @@ fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
             .because(Statement::new("inverse-frequencies").with("base", base))
             .advise(Statement::new("inverse-frequencies")),
         None if is_weight(&suspect) => diagnosis.advise(Statement::new("weight-built-otherwise")),
-        None if is_in_graph(&suspect) => match before(context, &suspect) {
+        None if is_in_graph(&suspect) => match call_before(context, &suspect) {
             Some(before) => {
                 let evidence = Statement::new(MADE_BY_UNDUMPED).with("before", before).with("op", op);
                 let diagnosis = diagnosis.because(evidence).advise(Statement::new("input-of-undumped"));
@@ -70,7 +70,7 @@ fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
 
 /// An input whose sums overflow on one side while max and min are finite: a mask or padding filled with another number.
 fn of_sentinels(suspect: &Suspect<'_>) -> Option<Diagnosis> {
-    let (baseline, candidate) = suspect.value.records().filter(|_| !suspect.is_made())?;
+    let (baseline, candidate) = suspect.value.records().filter(|_| !suspect.is_result())?;
     let numbers = [baseline.min, baseline.max, candidate.min, candidate.max].map(Statistic::as_f64);
     let [from, to, other_from, other_to] = numbers;
     let ends = [from?, to?, other_from?, other_to?];
@@ -90,7 +90,7 @@ pub(super) fn is_in_graph(suspect: &Suspect<'_>) -> bool {
 }
 
 /// The call before the culprit's; the undumped call ran between the two.
-pub(super) fn before(context: &Context<'_>, suspect: &Suspect<'_>) -> Option<String> {
+pub(super) fn call_before(context: &DumpContext<'_>, suspect: &Suspect<'_>) -> Option<String> {
     let comparison = context.input.comparison.operations.get(suspect.order.checked_sub(1)?)?;
     let (_, candidate) = operations_of(context.input, comparison)?;
     Some(candidate.name.to_owned())

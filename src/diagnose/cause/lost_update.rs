@@ -1,19 +1,20 @@
 //! A lost update: on one side a parameter is unchanged since the previous step, while the other side moved it.
 
-use super::super::context::Context;
+use super::super::context::DumpContext;
 use super::super::entry::Cause;
 use super::super::updates::{Update, Updates};
 use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
 
 pub(super) const CAUSE: Cause = Cause { in_dump, ..Cause::new("lost-update") };
 
-fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
+fn in_dump(context: &DumpContext<'_>) -> Option<Diagnosis> {
     let suspect = context.suspect()?;
-    let updates = Updates::of(context, &suspect)?;
-    let side = updates.own()?.lost_on()?;
-    let is_lost = |update: &Update| update.lost_on() == Some(side);
+    let updates = Updates::from_suspect(context, &suspect)?;
+    let side = updates.suspect_update()?.lost_side()?;
+    let is_lost = |update: &Update| update.lost_side() == Some(side);
     let count = updates.all.iter().filter(|update| is_lost(update)).count();
-    let moved = updates.all.iter().filter(|update| update.lost_on().is_none() && update.is_other().is_some()).count();
+    let moved =
+        updates.all.iter().filter(|update| update.lost_side().is_none() && update.is_different().is_some()).count();
     let evidence = Statement::new("parameter-stayed")
         .with("side", side)
         .with("step", updates.since)

@@ -5,11 +5,11 @@ use super::super::entry::Cause;
 use std::collections::BTreeSet;
 
 use super::super::context::is_weight;
-use super::super::context::{Context, Suspect};
+use super::super::context::{DumpContext, Suspect};
 use crate::judge::dump::rules as dump_rules;
 use crate::kind::TensorKind;
 use crate::read::dump::Dump;
-use crate::read::frame::{Frame, innermost_own};
+use crate::read::frame::{StackFrame, innermost_user_frame};
 use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
 use crate::result::finding::{Fact, Finding};
 use crate::verdict::Severity;
@@ -20,7 +20,7 @@ pub(super) const CAUSE: Cause =
 /// Operations named in the evidence; the findings list more.
 const MOST_NAMES: usize = 6;
 
-fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
+fn in_dump(context: &DumpContext<'_>) -> Option<Diagnosis> {
     let gaps: Vec<&Finding> = context
         .findings_of(&dump_rules::OPERATIONS_MISSING)
         .filter(|finding| finding.severity >= Severity::Warn)
@@ -30,7 +30,7 @@ fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
     if context.unit.compared == 0 {
         return None;
     }
-    if let Some(diagnosis) = alone(context) {
+    if let Some(diagnosis) = candidate_only(context) {
         return Some(diagnosis);
     }
     if let Some(diagnosis) = context.suspect().and_then(|suspect| behind_gap(context, &suspect)) {
@@ -43,13 +43,13 @@ fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
     if context.unit.culprit.is_none() {
         diagnosis = diagnosis.because(Statement::new("numbers-agree-around").with("compared", context.unit.compared));
     }
-    let frames: Vec<Frame> = gaps.iter().filter_map(|finding| frame(finding)).collect();
+    let frames: Vec<StackFrame> = gaps.iter().filter_map(|finding| frame(finding)).collect();
     if let Some(frame) = frames.first() {
         let place = format!("{}:{}", frame.file, frame.line);
         let evidence = Statement::new("gap-called-at").with("place", place).with("function", frame.function.as_str());
         diagnosis = diagnosis.because(evidence);
     }
-    if let Some([baseline, candidate]) = context.input.baseline.other_frameworks(context.input.candidate) {
+    if let Some([baseline, candidate]) = context.input.baseline.differing_frameworks(context.input.candidate) {
         let advice =
             Statement::new("frameworks-not-mapped").with("framework", baseline).with("candidate_framework", candidate);
         return Some(diagnosis.advise(advice));
@@ -60,15 +60,16 @@ fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
 /// Operations that only one side has right before the culprit, where the culprit is an input that no dumped operation
 /// made and that is no weight: the missing operations made it. Listed by the side that lacks them; a call that both
 /// sides have by name was merely not paired.
-fn gap_before<'a>(context: &Context<'a>, suspect: &Suspect<'a>) -> Option<[Vec<&'a str>; 2]> {
+fn gap_before<'a>(context: &DumpContext<'a>, suspect: &Suspect<'a>) -> Option<[Vec<&'a str>; 2]> {
     /// Most calls of both sides that may stand in between: modules around the call, and calls that its other arguments
     /// need.
     const BETWEEN: usize = 2;
     // A module's result is made by the calls inside it.
-    let is_of_module =
-        suspect.is_module() && suspect.value.kind == TensorKind::Output && suspect.is(&[&dump_rules::OUTPUT_DIVERGES]);
-    let is_given = !suspect.is_made()
-        && suspect.is(&[&dump_rules::INPUT_DIFFERS, &dump_rules::INTEGER_DIFFERS])
+    let is_of_module = suspect.is_module()
+        && suspect.value.kind == TensorKind::Output
+        && suspect.has_finding_of(&[&dump_rules::OUTPUT_DIVERGES]);
+    let is_given = !suspect.is_result()
+        && suspect.has_finding_of(&[&dump_rules::INPUT_DIFFERS, &dump_rules::INTEGER_DIFFERS])
         && !is_weight(suspect);
     if !is_of_module && !is_given {
         return None;
@@ -96,9 +97,9 @@ fn gap_before<'a>(context: &Context<'a>, suspect: &Suspect<'a>) -> Option<[Vec<&
 }
 
 /// The diagnosis of a culprit that only the candidate runs, with nothing in its place on the baseline.
-fn alone(context: &Context<'_>) -> Option<Diagnosis> {
+fn candidate_only(context: &DumpContext<'_>) -> Option<Diagnosis> {
     let culprit = context.unit.culprit.as_ref().filter(|culprit| culprit.is_any(&[&dump_rules::OTHER_OPERATION]))?;
-    if replaced(context).is_some() {
+    if replaced_operation(context).is_some() {
         return None;
     }
     let missing = Statement::new("only-on-one-side")
@@ -110,7 +111,7 @@ fn alone(context: &Context<'_>) -> Option<Diagnosis> {
 }
 
 /// The operation that the baseline runs in place of the culprit, which only the candidate runs.
-pub(super) fn replaced(context: &Context<'_>) -> Option<String> {
+pub(super) fn replaced_operation(context: &DumpContext<'_>) -> Option<String> {
     let culprit = context.unit.culprit.as_ref().filter(|culprit| culprit.is_any(&[&dump_rules::OTHER_OPERATION]))?;
     let order = usize::try_from(culprit.order).ok()?;
     let operations = &context.input.comparison.operations;
@@ -121,12 +122,12 @@ pub(super) fn replaced(context: &Context<'_>) -> Option<String> {
 }
 
 /// Whether the operation that made the culprit is missing on one side.
-pub(super) fn explains(context: &Context<'_>, suspect: &Suspect<'_>) -> bool {
+pub(super) fn explains(context: &DumpContext<'_>, suspect: &Suspect<'_>) -> bool {
     gap_before(context, suspect).is_some()
 }
 
 /// The diagnosis of a culprit behind a gap.
-fn behind_gap(context: &Context<'_>, suspect: &Suspect<'_>) -> Option<Diagnosis> {
+fn behind_gap(context: &DumpContext<'_>, suspect: &Suspect<'_>) -> Option<Diagnosis> {
     let gap = gap_before(context, suspect)?;
     let first = gap.iter().flatten().next()?;
     let sides = ["baseline", "candidate"].into_iter().zip(&gap).filter(|(_, names)| !names.is_empty());
@@ -163,16 +164,16 @@ fn text<'a>(finding: &'a Finding, fact: &str) -> Option<&'a str> {
     }
 }
 
-fn frame(finding: &Finding) -> Option<Frame> {
+fn frame(finding: &Finding) -> Option<StackFrame> {
     match finding.facts.get("stack") {
-        Some(Fact::List(stack)) => innermost_own(stack),
+        Some(Fact::List(stack)) => innermost_user_frame(stack),
         _ => None,
     }
 }
 
 /// One function on one side is scripted or fused on the other; calls missing on both sides are two names for the same;
 /// backward calls alone are hooks that were not there.
-fn advised(diagnosis: Diagnosis, sides: &BTreeSet<&str>, gaps: &[&Finding], frames: &[Frame]) -> Diagnosis {
+fn advised(diagnosis: Diagnosis, sides: &BTreeSet<&str>, gaps: &[&Finding], frames: &[StackFrame]) -> Diagnosis {
     let functions: BTreeSet<&str> = frames.iter().map(|frame| frame.function.as_str()).collect();
     let only_backward = gaps.iter().all(|finding| finding.place.contains("backward"));
     match (sides.len(), functions.iter().next()) {

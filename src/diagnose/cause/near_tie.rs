@@ -3,7 +3,7 @@
 //! Judging recognises a tie by noise in the inputs. Where inputs are equal to the last bit, the data show it: both
 //! sides chose different places with the same values.
 
-use super::super::context::{Context, Suspect};
+use super::super::context::{DumpContext, Suspect};
 use super::super::entry::Cause;
 use super::wrong_weights_or_data::is_choice;
 use crate::judge::dump::rules as dump_rules;
@@ -11,10 +11,10 @@ use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
 
 pub(super) const CAUSE: Cause = Cause { in_dump, ..Cause::new("near-tie") };
 
-fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
+fn in_dump(context: &DumpContext<'_>) -> Option<Diagnosis> {
     let suspect = context.suspect()?;
-    let is_tie = suspect.is(&[&dump_rules::NEAR_TIE])
-        || suspect.is(&[&dump_rules::INTEGER_DIFFERS]) && chooses_equals(context, &suspect);
+    let is_tie = suspect.has_finding_of(&[&dump_rules::NEAR_TIE])
+        || suspect.has_finding_of(&[&dump_rules::INTEGER_DIFFERS]) && chooses_equals(context, &suspect);
     if !is_tie || !is_choice(context, &suspect) {
         return None;
     }
@@ -30,8 +30,8 @@ fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
 
 /// Whether the culprit holds indices along the last axis of an input, and both sides' indices stand for values that
 /// are equal within the limit.
-fn chooses_equals(context: &Context<'_>, suspect: &Suspect<'_>) -> bool {
-    let chosen = context.data(&suspect.value).filter(|_| suspect.is_made());
+fn chooses_equals(context: &DumpContext<'_>, suspect: &Suspect<'_>) -> bool {
+    let chosen = context.data(&suspect.value).filter(|_| suspect.is_result());
     let input = suspect.inputs().find(|both| both.dtypes().is_some_and(|(dtype, _)| dtype.is_float()));
     let Some((chosen, input)) = chosen.zip(input.and_then(|input| context.data(&input))) else { return false };
     let rows = input.baseline.len() / input.width;

@@ -10,8 +10,8 @@ use crate::result::unit::Culprit;
 pub(super) const CAUSE: Cause = Cause { links: &[ACCURACY_NOTES], ..Cause::new("operator-inaccurate") };
 
 /// Puts an operator's test before all other evidence about a dump's culprit, or adds a diagnosis where there is none.
-pub(crate) fn confirm(told: &mut Vec<Diagnosis>, culprit: &Culprit, findings: &[Finding]) {
-    let Some(evidence) = alone(culprit, findings) else { return };
+pub(crate) fn add_operator_evidence(told: &mut Vec<Diagnosis>, culprit: &Culprit, findings: &[Finding]) {
+    let Some(evidence) = operator_evidence(culprit, findings) else { return };
     let mut of_culprit = told.iter_mut().filter(|diagnosis| diagnosis.place == culprit.tensor).peekable();
     if of_culprit.peek().is_none() {
         let diagnosis = Diagnosis::new(&CAUSE, culprit.tensor.as_str(), Sureness::Likely);
@@ -22,8 +22,8 @@ pub(crate) fn confirm(told: &mut Vec<Diagnosis>, culprit: &Culprit, findings: &[
 }
 
 /// The first finding about the culprit's operator, in its direction, as evidence.
-fn alone(culprit: &Culprit, findings: &[Finding]) -> Option<Statement> {
-    let [errors, _] = rules::of_rows();
+fn operator_evidence(culprit: &Culprit, findings: &[Finding]) -> Option<Statement> {
+    let [errors, _] = rules::row_rules();
     let op = OpName::parse(&culprit.op);
     let text = |finding: &Finding, name: &str| match finding.facts.get(name) {
         Some(crate::result::finding::Fact::Text(text)) => Some(text.clone()),

@@ -3,7 +3,7 @@
 //! Most parameters move differently from the baseline, as with another learning rate, epsilon, beta, weight decay or
 //! clipping; a single such parameter does not point to the optimizer's settings.
 
-use super::super::context::Context;
+use super::super::context::DumpContext;
 use super::super::entry::Cause;
 use super::super::updates::{Update, Updates};
 use super::gradient_reduction;
@@ -16,14 +16,14 @@ pub(super) const CAUSE: Cause = Cause {
     ..Cause::new("optimizer-differs")
 };
 
-fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
+fn in_dump(context: &DumpContext<'_>) -> Option<Diagnosis> {
     let suspect = context.suspect()?;
-    let updates = Updates::of(context, &suspect)?;
-    let is_lost = updates.own()?.lost_on().is_some();
+    let updates = Updates::from_suspect(context, &suspect)?;
+    let is_lost = updates.suspect_update()?.lost_side().is_some();
     if is_lost || !is_of_most(&updates) || gradient_reduction::explains(context, &suspect) {
         return None;
     }
-    let (step, compared) = (updates.since, context.before?.gradients.compared());
+    let (step, compared) = (updates.since, context.before?.gradients.compared_values());
     let others = updates.all.iter().filter(|update| is_other(update)).count();
     let evidence = Statement::new("updates-differ")
         .with("step", step)
@@ -45,12 +45,12 @@ fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
 }
 
 fn is_other(update: &Update) -> bool {
-    update.is_other() == Some(true)
+    update.is_different() == Some(true)
 }
 
 /// Whether most of the parameters that moved far enough to be compared moved differently.
 pub(super) fn is_of_most(updates: &Updates) -> bool {
-    let telling: Vec<bool> = updates.all.iter().filter_map(Update::is_other).collect();
+    let telling: Vec<bool> = updates.all.iter().filter_map(Update::is_different).collect();
     let others = telling.iter().filter(|is_other| **is_other).count();
     others > 0 && others * 2 >= telling.len()
 }

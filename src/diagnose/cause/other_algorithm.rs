@@ -6,18 +6,18 @@
 //! error whose size no precision explains.
 
 use super::super::context::is_weight;
-use super::super::context::{Context, Suspect};
+use super::super::context::{DumpContext, Suspect};
 use super::super::entry::{ACCURACY_NOTES, Cause};
 use super::super::evidence::MADE_BY_UNDUMPED;
 use super::super::formula;
 use super::super::updates::Updates;
-use super::super::values::Data;
-use super::input_differs::{before, is_in_graph};
-use super::missing_operations::{explains, replaced};
+use super::super::values::DataPair;
+use super::input_differs::{call_before, is_in_graph};
+use super::missing_operations::{explains, replaced_operation};
 use super::optimizer_differs::is_of_most;
 use super::reduced_precision::operands;
 use super::wrong_weights_or_data::unseen_indices;
-use crate::judge::dump::limits::band;
+use crate::judge::dump::limits::band_of_dtype;
 use crate::judge::dump::rules as dump_rules;
 use crate::kind::TensorKind;
 use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
@@ -28,18 +28,20 @@ pub(super) const CAUSE: Cause =
 /// Share of errors with the same sign from which on they are not rounding.
 const ONE_SIDED: f64 = 0.9;
 
-fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
-    if let Some(other) = replaced(context) {
+fn in_dump(context: &DumpContext<'_>) -> Option<Diagnosis> {
+    if let Some(other) = replaced_operation(context) {
         let culprit = context.unit.culprit.as_ref()?;
         let evidence = Statement::new("operation-replaced").with("op", culprit.op.as_str()).with("other", other);
         let diagnosis = Diagnosis::new(&CAUSE, culprit.tensor.as_str(), Sureness::Likely).because(evidence);
         return Some(diagnosis.advise(Statement::new("operations-behind-gap")));
     }
     let suspect = context.suspect()?;
-    if !suspect.is_made() {
+    if !suspect.is_result() {
         return of_undumped(context, &suspect);
     }
-    if !suspect.is(&[&dump_rules::OUTPUT_DIVERGES, &dump_rules::OTHER_PRECISION]) || !suspect.error().is_finite() {
+    if !suspect.has_finding_of(&[&dump_rules::OUTPUT_DIVERGES, &dump_rules::OTHER_PRECISION])
+        || !suspect.error().is_finite()
+    {
         return None;
     }
     let data = context.data(&suspect.value);
@@ -47,7 +49,7 @@ fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
     // A value saved by hand has no inputs of its own.
     let code = if suspect.value.kind == TensorKind::Value { "saved-value" } else { "same-call" };
     let agree = Statement::new(code).with("op", suspect.culprit.op.as_str()).with("error", suspect.error());
-    if let Some(formula) = formula::fitting(context, &suspect, data.as_deref()) {
+    if let Some(formula) = formula::fitting_formula(context, &suspect, data.as_deref()) {
         let action = Statement::new("other-formula").with("op", suspect.culprit.op.as_str());
         // A constant fitted to a few statistics is only one guess among many.
         let is_guess = data.is_none() && formula.code == formula::EPSILON;
@@ -72,16 +74,16 @@ fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
     }
     let is_sum = suspect.value.records().is_some_and(|(record, _)| record.elements() == 1);
     let is_unseen = is_sum && unseen_indices(context, &suspect).is_some();
-    let is_plain = suspect.is(&[&dump_rules::OUTPUT_DIVERGES]) && !is_unseen;
+    let is_plain = suspect.has_finding_of(&[&dump_rules::OUTPUT_DIVERGES]) && !is_unseen;
     let sureness = if is_plain { Sureness::Likely } else { Sureness::Possible };
     Some(Diagnosis::new(&CAUSE, place, sureness).because(agree))
 }
 
 /// An input that is part of the graph, is no weight and was made by no dumped operation: code between two dumped calls
 /// computes something else.
-fn of_undumped(context: &Context<'_>, suspect: &Suspect<'_>) -> Option<Diagnosis> {
+fn of_undumped(context: &DumpContext<'_>, suspect: &Suspect<'_>) -> Option<Diagnosis> {
     let rules = [&dump_rules::INPUT_DIFFERS];
-    if !suspect.is(&rules)
+    if !suspect.has_finding_of(&rules)
         || suspect.is_backward()
         || is_weight(suspect)
         || !is_in_graph(suspect)
@@ -89,11 +91,11 @@ fn of_undumped(context: &Context<'_>, suspect: &Suspect<'_>) -> Option<Diagnosis
     {
         return None;
     }
-    if Updates::of(context, suspect).is_some_and(|updates| is_of_most(&updates)) {
+    if Updates::from_suspect(context, suspect).is_some_and(|updates| is_of_most(&updates)) {
         return None;
     }
     let op = suspect.culprit.op.as_str();
-    let before = before(context, suspect)?;
+    let before = call_before(context, suspect)?;
     let evidence = Statement::new(MADE_BY_UNDUMPED).with("before", before).with("op", op);
     let agree = Statement::new("before-agrees").with("op", op).with("error", suspect.error());
     let diagnosis = Diagnosis::new(&CAUSE, suspect.culprit.tensor.as_str(), Sureness::Likely);
@@ -101,7 +103,7 @@ fn of_undumped(context: &Context<'_>, suspect: &Suspect<'_>) -> Option<Diagnosis
 }
 
 /// Error of one sign, or one that follows the input.
-fn systematic(context: &Context<'_>, suspect: &Suspect<'_>, data: Option<&Data>) -> Option<Statement> {
+fn systematic(context: &DumpContext<'_>, suspect: &Suspect<'_>, data: Option<&DataPair>) -> Option<Statement> {
     let data = data?;
     if let Some(share) = data.one_sidedness(suspect.limit()).filter(|share| *share >= ONE_SIDED) {
         return Some(Statement::new("one-sign").with("share", share));
@@ -123,5 +125,5 @@ fn cancelling(suspect: &Suspect<'_>) -> Option<f64> {
     let ratio = mean.abs() / ((max - min) / 4.0);
     let dtype = crate::dtype::Dtype::parse(record.dtype)?;
     let lost = ratio * ratio * dtype.unit_roundoff();
-    (ratio.is_finite() && lost > band(Some(dtype)).noise).then_some(ratio)
+    (ratio.is_finite() && lost > band_of_dtype(Some(dtype)).noise).then_some(ratio)
 }

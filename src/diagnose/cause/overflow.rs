@@ -3,12 +3,12 @@
 //! The walk over ranks and collectives (`docs/dump.md`, The first wrong operation) has been done by then: the culprit is the first
 //! of its unit, and a rank that only received it has none.
 
-use super::super::context::{Context, Suspect};
-use super::super::curves::Curves;
+use super::super::context::{DumpContext, Suspect};
+use super::super::curves::RunCurves;
 use super::super::entry::{ACCURACY_NOTES, Cause};
 use super::super::evidence::finding_as_evidence;
 use super::super::value_pair::ValuePair;
-use super::saturation::saturated;
+use super::saturation::saturated_side;
 use crate::judge::config::rules as config_rules;
 use crate::judge::dump::rules as dump_rules;
 use crate::judge::loss::code as curve_rules;
@@ -28,12 +28,12 @@ pub(super) const CAUSE: Cause = Cause {
     ..Cause::new("overflow")
 };
 
-fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
+fn in_dump(context: &DumpContext<'_>) -> Option<Diagnosis> {
     on_one_side(context).or_else(|| on_both_sides(context))
 }
 
 /// An operation that only one side runs.
-fn on_one_side(context: &Context<'_>) -> Option<Diagnosis> {
+fn on_one_side(context: &DumpContext<'_>) -> Option<Diagnosis> {
     let culprit =
         context.unit.culprit.as_ref().filter(|culprit| culprit.is_any(&[&dump_rules::NOT_A_NUMBER_APPEARS]))?;
     let side = culprit.side.unwrap_or(Side::Candidate).as_str();
@@ -41,15 +41,15 @@ fn on_one_side(context: &Context<'_>) -> Option<Diagnosis> {
     Some(Diagnosis::new(&CAUSE, culprit.tensor.as_str(), Sureness::Certain).because(evidence))
 }
 
-fn on_both_sides(context: &Context<'_>) -> Option<Diagnosis> {
-    let suspect = context.suspect().filter(|suspect| suspect.is(&[&dump_rules::NON_FINITE_DIFFERS]))?;
-    if saturated(&suspect).is_some() {
+fn on_both_sides(context: &DumpContext<'_>) -> Option<Diagnosis> {
+    let suspect = context.suspect().filter(|suspect| suspect.has_finding_of(&[&dump_rules::NON_FINITE_DIFFERS]))?;
+    if saturated_side(&suspect).is_some() {
         return None;
     }
     let side = if candidate_is_broken(&suspect) { "candidate" } else { "baseline" };
     let place = suspect.culprit.tensor.as_str();
     let op = suspect.culprit.op.as_str();
-    if !suspect.is_made() {
+    if !suspect.is_result() {
         // Sums of large finite numbers overflow by themselves.
         if suspect.value.comparison.stats().is_none()
             && ![suspect.value.baseline, suspect.value.candidate].into_iter().any(is_recorded_broken)
@@ -81,7 +81,7 @@ fn is_recorded_broken(leaf: Leaf<'_>) -> bool {
     [&record.max, &record.min].into_iter().any(|value| value.as_f64().is_some_and(|value| !value.is_finite()))
 }
 
-fn in_curves(curves: &Curves<'_>) -> Option<Diagnosis> {
+fn in_curves(curves: &RunCurves<'_>) -> Option<Diagnosis> {
     let finding = curves.finding(&[&curve_rules::HIDDEN_FAILURE, &curve_rules::NON_FINITE])?;
     let diagnosis =
         Diagnosis::new(&CAUSE, finding.place.as_str(), Sureness::Likely).because(finding_as_evidence(finding));

@@ -1,9 +1,9 @@
 //! A tensor that was overwritten: it was right where it was made or first used, and holds other values where it is used
 //! again, without a dumped write in between.
 
-use super::super::context::Context;
+use super::super::context::DumpContext;
 use super::super::entry::Cause;
-use super::super::fingerprint::{is_same, is_telling};
+use super::super::fingerprint::{is_distinctive, is_same_data};
 use super::super::trace::Trace;
 use super::super::value_pair::{operations_of, values_of};
 use crate::judge::dump::rules as dump_rules;
@@ -11,14 +11,15 @@ use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
 
 pub(super) const CAUSE: Cause = Cause { in_dump, ..Cause::new("overwritten") };
 
-fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
-    let suspect =
-        context.suspect().filter(|suspect| !suspect.is_made() && suspect.is(&[&dump_rules::INPUT_DIFFERS]))?;
+fn in_dump(context: &DumpContext<'_>) -> Option<Diagnosis> {
+    let suspect = context
+        .suspect()
+        .filter(|suspect| !suspect.is_result() && suspect.has_finding_of(&[&dump_rules::INPUT_DIFFERS]))?;
     let (baseline, candidate) = suspect.value.records()?;
-    if suspect.is_backward() || !is_telling(&baseline) || is_same(&baseline, &candidate) {
+    if suspect.is_backward() || !is_distinctive(&baseline) || is_same_data(&baseline, &candidate) {
         return None;
     }
-    let trace = Trace::of_baseline(context.input);
+    let trace = Trace::from_baseline(context.input);
     let earlier = trace.last_before(&baseline, suspect.order)?;
     let comparison = context.input.comparison.operations.get(earlier.order)?;
     let (baseline_operation, candidate_operation) = operations_of(context.input, comparison)?;

@@ -3,7 +3,7 @@
 //! The vocabulary is padded to a multiple of the ranks that share it, so different layouts pad it differently. The
 //! logits that both sides have agree, but the gradient that comes back to them does not.
 
-use super::super::context::Context;
+use super::super::context::DumpContext;
 use super::super::entry::Cause;
 use super::super::evidence::names_cause;
 use crate::judge::tokens::rules::DIVERGE;
@@ -17,7 +17,7 @@ pub(super) const CAUSE: Cause = Cause {
     ..Cause::new("padding")
 };
 
-fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
+fn in_dump(context: &DumpContext<'_>) -> Option<Diagnosis> {
     let suspect = context.suspect().filter(|suspect| suspect.is_backward())?;
     let parts = context.input.candidate.parts.as_deref().filter(|parts| parts.plan.is_padded)?;
     // The first operation of the backward pass that can be compared.

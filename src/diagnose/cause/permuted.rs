@@ -3,10 +3,10 @@
 //! With data, the sorted values are equal while the values in their places are not. Without data, a checksum tells that the
 //! order differs where all four statistics agree.
 
-use super::super::context::{Context, Suspect};
+use super::super::context::{DumpContext, Suspect};
 use super::super::entry::Cause;
-use super::super::fingerprint::{has_same_values, is_telling};
-use super::super::values::{Data, count_of};
+use super::super::fingerprint::{has_same_values, is_distinctive};
+use super::super::values::{DataPair, count_of};
 use crate::judge::dump::rules as dump_rules;
 use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
 use crate::result::finding::Fact;
@@ -19,7 +19,7 @@ const ROLLED_ROWS: &str = "order-rolled-rows";
 /// Least number of elements that do not have the same values by chance.
 const FEWEST: usize = 8;
 
-fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
+fn in_dump(context: &DumpContext<'_>) -> Option<Diagnosis> {
     let suspect = context.suspect()?;
     let rules = [
         &dump_rules::INPUT_DIFFERS,
@@ -28,7 +28,7 @@ fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
         &dump_rules::INTEGER_DIFFERS,
         &dump_rules::CHECKSUM_DIFFERS,
     ];
-    let (baseline, candidate) = suspect.value.records().filter(|_| suspect.is(&rules))?;
+    let (baseline, candidate) = suspect.value.records().filter(|_| suspect.has_finding_of(&rules))?;
     let place = suspect.culprit.tensor.as_str();
     if let Some(data) = context.data(&suspect.value) {
         let tolerance = tolerance_of(&suspect, &data);
@@ -47,7 +47,7 @@ fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
         return Some(Diagnosis::new(&CAUSE, place, Sureness::Likely).because(evidence));
     }
     let is_other = matches!((baseline.checksum, candidate.checksum), (Some(b), Some(c)) if b != c);
-    if !is_other || !is_telling(&baseline) || !has_same_values(&baseline, &candidate) || suspect.is_made() {
+    if !is_other || !is_distinctive(&baseline) || !has_same_values(&baseline, &candidate) || suspect.is_result() {
         return None;
     }
     let evidence = Statement::new("statistics-in-other-order").with("tensor", place);
@@ -55,7 +55,7 @@ fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
 }
 
 /// Whether rows are rolled by the part of the sequence that a rank holds, or by several of them.
-fn is_rolled_by_ranks(context: &Context<'_>, order: &Statement) -> bool {
+fn is_rolled_by_ranks(context: &DumpContext<'_>, order: &Statement) -> bool {
     let sides = [context.input.baseline, context.input.candidate];
     let layouts = sides.into_iter().filter_map(|dump| dump.parts.as_deref()).map(|parts| &parts.layout);
     let ranks = layouts.flat_map(|layout| [if layout.sp { layout.tp } else { 1 }, layout.cp]).max().unwrap_or(1);
@@ -68,7 +68,7 @@ fn is_rolled_by_ranks(context: &Context<'_>, order: &Statement) -> bool {
 
 /// Attention over heads of several ranks is wrong although all inputs agree by statistics, which do not depend on
 /// order: the order of heads, of parts of the sequence, or of the ranks' own draws differs.
-fn of_attention(context: &Context<'_>, suspect: &Suspect<'_>) -> Option<Statement> {
+fn of_attention(context: &DumpContext<'_>, suspect: &Suspect<'_>) -> Option<Statement> {
     let parts = context.input.candidate.parts.as_deref()?;
     let is_cut = parts.layout.tp > 1 || parts.layout.cp > 1;
     let is_attention = suspect.is_module() && suspect.name.base.contains(".core_attention.");
@@ -77,15 +77,15 @@ fn of_attention(context: &Context<'_>, suspect: &Suspect<'_>) -> Option<Statemen
 }
 
 /// Largest difference of two values that count as the same: zero for inputs, rounding for results.
-fn tolerance_of(suspect: &Suspect<'_>, data: &Data) -> f64 {
-    let relative = if suspect.is_made() { 4.0 * suspect.limit() } else { 1e-6 };
+fn tolerance_of(suspect: &Suspect<'_>, data: &DataPair) -> f64 {
+    let relative = if suspect.is_result() { 4.0 * suspect.limit() } else { 1e-6 };
     // Sorted values of two draws from one distribution are about this close; closer ones are of the same draw.
     let chance = 0.1 / count_of(data.baseline.len()).sqrt();
     relative.min(chance) * data.rms()
 }
 
 /// Whether both sides hold the same values, many of them at other places.
-fn is_permuted(data: &Data, tolerance: f64) -> bool {
+fn is_permuted(data: &DataPair, tolerance: f64) -> bool {
     let sorted = |values: &[f64]| {
         let mut values = values.to_vec();
         values.sort_unstable_by(f64::total_cmp);
@@ -105,7 +105,7 @@ fn is_permuted(data: &Data, tolerance: f64) -> bool {
 }
 
 /// The order in words, where it is a common one.
-fn order_of(data: &Data, tolerance: f64) -> Option<Statement> {
+fn order_of(data: &DataPair, tolerance: f64) -> Option<Statement> {
     let (count, width) = (data.baseline.len(), data.width);
     let height = count / width.max(1);
     let matches = |source: &dyn Fn(usize) -> usize| {
@@ -138,15 +138,15 @@ mod tests {
         (0..count).map(|place| (f64::from(place + 1) * 0.7).sin() + 0.01).collect()
     }
 
-    fn moved(width: usize, count: u32, source: impl Fn(usize) -> usize) -> Data {
+    fn moved(width: usize, count: u32, source: impl Fn(usize) -> usize) -> DataPair {
         let baseline = wave(count);
         let candidate = (0..baseline.len()).map(|place| baseline[source(place)]).collect();
-        Data::new(baseline, candidate, width)
+        DataPair::new(baseline, candidate, width)
     }
 
     #[test]
     fn a_transposed_and_a_rolled_matrix_are_named() {
-        let code = |data: &Data| {
+        let code = |data: &DataPair| {
             assert!(is_permuted(data, 1e-9));
             order_of(data, 1e-9).map(|statement| statement.code).unwrap_or_default()
         };
@@ -159,7 +159,7 @@ mod tests {
     #[test]
     fn other_values_and_single_exchanges_are_no_other_order() {
         let baseline = wave(64);
-        let scaled = Data::new(baseline.clone(), baseline.iter().map(|b| b * 1.01).collect(), 8);
+        let scaled = DataPair::new(baseline.clone(), baseline.iter().map(|b| b * 1.01).collect(), 8);
         assert!(!is_permuted(&scaled, 1e-9));
         assert!(!is_permuted(&moved(8, 64, |place| place), 1e-9));
         let exchange = |place: usize| match place {

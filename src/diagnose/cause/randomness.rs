@@ -4,9 +4,9 @@
 //! evaluation does not); or, whatever the operation is called, its data show two masks: as many zeros at other places
 //! and equal values elsewhere. Masks that agree, and values that differ where both masks keep them, speak against it.
 
-use super::super::context::{Context, Suspect};
+use super::super::context::{DumpContext, Suspect};
 use super::super::entry::{Cause, RANDOMNESS_NOTES};
-use super::super::evidence::from_findings;
+use super::super::evidence::diagnosis_from_findings;
 use crate::judge::config::rules as config_rules;
 use crate::judge::dump::rules as dump_rules;
 use crate::judge::loss::code as curve_rules;
@@ -59,9 +59,9 @@ const DRAWS: [&str; 27] = [
     "xavier_uniform_",
 ];
 
-fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
+fn in_dump(context: &DumpContext<'_>) -> Option<Diagnosis> {
     let suspect = context.suspect().filter(|suspect| !suspect.is_backward())?;
-    if !suspect.is(&[
+    if !suspect.has_finding_of(&[
         &dump_rules::OUTPUT_DIVERGES,
         &dump_rules::OTHER_PRECISION,
         &dump_rules::INPUT_DIFFERS,
@@ -75,7 +75,7 @@ fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
     let masked = data.as_deref().map(|data| data.is_masked_differently(suspect.limit()));
     let op = suspect.culprit.op.as_str();
     let mut evidence = Vec::new();
-    let drawn = if suspect.is_made() { drawing(&suspect) } else { None };
+    let drawn = if suspect.is_result() { drawing(&suspect) } else { None };
     match (&drawn, masked) {
         // The masks are the same, or the values that they keep differ: the draw is not the cause.
         (Some(Draw::Dropout(_)), Some(false)) | (None, None | Some(false)) => return None,
@@ -127,7 +127,7 @@ fn drawing(suspect: &Suspect<'_>) -> Option<Draw> {
 }
 
 fn in_config(findings: &[&Finding]) -> Option<Diagnosis> {
-    from_findings(
+    diagnosis_from_findings(
         &CAUSE,
         Sureness::Likely,
         findings,

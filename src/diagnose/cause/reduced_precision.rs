@@ -7,10 +7,10 @@
 use super::super::entry::{ACCURACY_NOTES, Cause};
 use half::{bf16, f16};
 
-use super::super::context::{Context, Suspect};
+use super::super::context::{DumpContext, Suspect};
 use super::super::formula;
 use super::super::value_pair::ValuePair;
-use super::super::values::Data;
+use super::super::values::DataPair;
 use crate::compare::dump::Basis;
 use crate::dtype::Dtype;
 use crate::judge::config::rules as config_rules;
@@ -49,21 +49,21 @@ const PRODUCTS: [&str; 13] = [
 /// Names that only mean a product as a whole.
 const WHOLE_PRODUCTS: [&str; 4] = ["mm", "mv", "dot", "__rmatmul__"];
 
-fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
+fn in_dump(context: &DumpContext<'_>) -> Option<Diagnosis> {
     let suspect = context.suspect()?;
     let place = suspect.culprit.tensor.as_str();
     let (wide, narrow) = suspect.value.dtypes()?;
-    if suspect.is(&[&dump_rules::DTYPE_DIFFERS]) {
+    if suspect.has_finding_of(&[&dump_rules::DTYPE_DIFFERS]) {
         let evidence =
             Statement::new("narrower-type").with("baseline", wide.to_string()).with("candidate", narrow.to_string());
         let is_narrower = narrow.is_float() && wide.is_float() && narrow.unit_roundoff() > wide.unit_roundoff();
         return is_narrower.then(|| Diagnosis::new(&CAUSE, place, Sureness::Likely).because(evidence));
     }
-    if suspect.is_backward() && !suspect.is_made() {
+    if suspect.is_backward() && !suspect.is_result() {
         return of_gradient(&suspect, wide, narrow);
     }
-    if !suspect.is_made()
-        || !suspect.is(&[&dump_rules::OUTPUT_DIVERGES, &dump_rules::OTHER_PRECISION])
+    if !suspect.is_result()
+        || !suspect.has_finding_of(&[&dump_rules::OUTPUT_DIVERGES, &dump_rules::OTHER_PRECISION])
         || wide != narrow
     {
         return None;
@@ -77,7 +77,7 @@ fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
     let (types, unit) = operands(&suspect)?;
     let is_confined = data.as_deref().is_some_and(|data| data.confined_error(suspect.limit(), true).is_some());
     // Reduced precision causes errors everywhere, which follow no formula.
-    if is_confined || formula::fitting(context, &suspect, data.as_deref()).is_some() {
+    if is_confined || formula::fitting_formula(context, &suspect, data.as_deref()).is_some() {
         return None;
     }
     let one_sided = data.and_then(|data| data.one_sidedness(suspect.limit()));
@@ -96,7 +96,7 @@ fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
 
 /// A gradient that a backward call receives, made by one that was not dumped: the error's size is all that is known.
 fn of_gradient(suspect: &Suspect<'_>, wide: Dtype, narrow: Dtype) -> Option<Diagnosis> {
-    if !suspect.is(&[&dump_rules::INPUT_DIFFERS]) || wide != narrow || wide != Dtype::F32 {
+    if !suspect.has_finding_of(&[&dump_rules::INPUT_DIFFERS]) || wide != narrow || wide != Dtype::F32 {
         return None;
     }
     let types = [("fp16", 2f64.powi(-11)), ("bf16", 2f64.powi(-8))];
@@ -136,7 +136,9 @@ pub(super) fn operands(suspect: &Suspect<'_>) -> Option<(&'static [&'static str]
         Dtype::F32 | Dtype::C64 if fits(fp16) => Some((&["fp16", "HF32", "TF32"], fp16)),
         Dtype::F32 | Dtype::C64 if fits(of_bf16) => Some((&["bf16"], of_bf16)),
         Dtype::F64 | Dtype::C128 if fits(of_f32) => Some((&["fp32"], of_f32)),
-        Dtype::F16 | Dtype::BF16 if suspect.is(&[&dump_rules::OTHER_PRECISION]) => Some((&["fp16", "bf16"], 0.0)),
+        Dtype::F16 | Dtype::BF16 if suspect.has_finding_of(&[&dump_rules::OTHER_PRECISION]) => {
+            Some((&["fp16", "bf16"], 0.0))
+        }
         _ => None,
     }
 }
@@ -158,7 +160,7 @@ pub(super) fn is_product(suspect: &Suspect<'_>) -> bool {
 }
 
 /// The narrower type the candidate's value was stored in; the ends of its range stand for data that was not saved.
-fn stored_in(both: &ValuePair<'_>, data: Option<&Data>) -> Option<Dtype> {
+fn stored_in(both: &ValuePair<'_>, data: Option<&DataPair>) -> Option<Dtype> {
     let (wide, _) = both.dtypes().filter(|(wide, _)| matches!(wide, Dtype::F32 | Dtype::F64))?;
     if let Some(data) = data {
         return narrower(wide, &data.baseline, &data.candidate);

@@ -3,7 +3,7 @@
 //! Ascend chips have both modes; in saturation mode an overflow is 65504 in fp16, and stays unseen. The evidence is the
 //! number itself, in the data or in the recorded statistics, so it holds no other reading.
 
-use super::super::context::{Context, Suspect};
+use super::super::context::{DumpContext, Suspect};
 use super::super::entry::{ACCURACY_NOTES, Cause};
 use crate::dtype::Dtype;
 use crate::judge::config::rules as config_rules;
@@ -27,9 +27,9 @@ pub(super) const CAUSE: Cause = Cause {
 /// Largest finite numbers of fp16, bf16 and fp32; a value may have been cast to a wider type since it saturated.
 const LARGEST: [f64; 3] = [65504.0, 3.389_531_389_251_535_5e38, 3.402_823_466_385_288_6e38];
 
-fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
-    let suspect = context.suspect().filter(|suspect| suspect.is(&[&dump_rules::NON_FINITE_DIFFERS]))?;
-    let (side, largest) = saturated(&suspect)?;
+fn in_dump(context: &DumpContext<'_>) -> Option<Diagnosis> {
+    let suspect = context.suspect().filter(|suspect| suspect.has_finding_of(&[&dump_rules::NON_FINITE_DIFFERS]))?;
+    let (side, largest) = saturated_side(&suspect)?;
     let evidence = Statement::new("saturated").with("side", side).with("largest", largest);
     let diagnosis = Diagnosis::new(&CAUSE, suspect.culprit.tensor.as_str(), Sureness::Certain).because(evidence);
     Some(match side {
@@ -39,7 +39,7 @@ fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
 }
 
 /// The side that saturates, and the number at which it does.
-pub(super) fn saturated(suspect: &Suspect<'_>) -> Option<(&'static str, f64)> {
+pub(super) fn saturated_side(suspect: &Suspect<'_>) -> Option<(&'static str, f64)> {
     let (baseline, candidate) = suspect.value.records()?;
     if let Some(stats) = suspect.value.comparison.stats() {
         if stats.saturated_candidate > 0 {
@@ -52,7 +52,7 @@ pub(super) fn saturated(suspect: &Suspect<'_>) -> Option<(&'static str, f64)> {
     let stuck = |stays: TensorRecord<'_>, other: TensorRecord<'_>| {
         [(stays.max, other.max), (stays.min, other.min)].into_iter().find_map(|(stays, other)| {
             let (stays, other) = (stays.as_f64()?, other.as_f64()?);
-            let largest = LARGEST.into_iter().find(|largest| is(stays.abs(), *largest))?;
+            let largest = LARGEST.into_iter().find(|largest| equals_up_to_printing(stays.abs(), *largest))?;
             (other.is_infinite() && (other > 0.0) == (stays > 0.0)).then_some(largest)
         })
     };
@@ -72,6 +72,6 @@ fn largest(record: &TensorRecord<'_>) -> Option<f64> {
 }
 
 /// Whether two numbers are equal up to the rounding of a printed decimal.
-fn is(value: f64, largest: f64) -> bool {
+fn equals_up_to_printing(value: f64, largest: f64) -> bool {
     (value / largest - 1.0).abs() < 1e-9
 }

@@ -3,7 +3,7 @@
 //!
 //! Results that are scaled are told by the formula of the operation that made them (`other-algorithm`).
 
-use super::super::context::Context;
+use super::super::context::DumpContext;
 use super::super::entry::Cause;
 use super::super::factor;
 use crate::judge::dump::rules as dump_rules;
@@ -11,16 +11,17 @@ use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
 
 pub(super) const CAUSE: Cause = Cause { in_dump, ..Cause::new("scaled") };
 
-fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
-    let suspect =
-        context.suspect().filter(|suspect| !suspect.is_made() && suspect.is(&[&dump_rules::INPUT_DIFFERS]))?;
+fn in_dump(context: &DumpContext<'_>) -> Option<Diagnosis> {
+    let suspect = context
+        .suspect()
+        .filter(|suspect| !suspect.is_result() && suspect.has_finding_of(&[&dump_rules::INPUT_DIFFERS]))?;
     let tolerance = (4.0 * suspect.limit()).clamp(1e-4, 0.01);
-    let factor = factor::of_value(context, &suspect.value, tolerance)?;
+    let factor = factor::factor_of_value(context, &suspect.value, tolerance)?;
     let (record, _) = suspect.value.records()?;
     let evidence = Statement::new("tensor-scaled")
         .with("tensor", suspect.culprit.tensor.as_str())
         .with("factor", factor)
         .with("elements", record.elements());
     let diagnosis = Diagnosis::new(&CAUSE, suspect.culprit.tensor.as_str(), Sureness::Certain).because(evidence);
-    Some(diagnosis.because_all(factor::meaning(factor, context, &suspect)))
+    Some(diagnosis.because_all(factor::factor_meaning(factor, context, &suspect)))
 }

@@ -4,12 +4,12 @@
 //! statistics the tell is that one rank alone errs in an operation that every rank runs. In curves it is a single step
 //! that strays far, out of agreement to the last digits, and heals at once.
 
-use super::super::context::{Context, Peer, Suspect};
-use super::super::curves::{Curves, EQUAL, differences};
+use super::super::context::{DumpContext, Peer, Suspect};
+use super::super::curves::{EQUAL, RunCurves, relative_differences};
 use super::super::entry::Cause;
 use super::super::evidence::finding_as_evidence;
 use super::super::location::location;
-use super::super::part::{Outlier, Part};
+use super::super::part::{Outlier, WrongPart};
 use super::super::shard::fills_shards;
 use super::reduced_precision::is_product;
 use crate::compare::dump::Basis;
@@ -25,9 +25,9 @@ pub(super) const CAUSE: Cause = Cause {
     ..Cause::new("silent-corruption")
 };
 
-fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
-    let suspect = context.suspect().filter(Suspect::is_made)?;
-    if !suspect.is(&[&dump_rules::OUTPUT_DIVERGES, &dump_rules::OTHER_PRECISION, &dump_rules::OUTLIERS])
+fn in_dump(context: &DumpContext<'_>) -> Option<Diagnosis> {
+    let suspect = context.suspect().filter(Suspect::is_result)?;
+    if !suspect.has_finding_of(&[&dump_rules::OUTPUT_DIVERGES, &dump_rules::OTHER_PRECISION, &dump_rules::OUTLIERS])
         || suspect.error().is_infinite()
     {
         return None;
@@ -58,7 +58,7 @@ fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
     }
     if let Some(data) = data.filter(|_| !follows_indices(&suspect)) {
         let shape = suspect.value.records().map_or(&[][..], |(record, _)| record.shape);
-        let found = match suspect.is(&[&dump_rules::OUTLIERS]) {
+        let found = match suspect.has_finding_of(&[&dump_rules::OUTLIERS]) {
             true => data.largest_error().map(|outlier| outlier_at(&outlier)),
             false => data.wrong_part(shape, suspect.limit()).map(|part| part_of(&part)),
         };
@@ -70,7 +70,7 @@ fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
     if let Some(evidence) = one_end(&suspect).filter(|_| by_statistics && !suspect.is_backward()) {
         return Some(Diagnosis::new(&CAUSE, place, Sureness::Likely).because(evidence).because_all(alone));
     }
-    let alone = alone.filter(|_| by_statistics && suspect.is(&[&dump_rules::OUTPUT_DIVERGES]))?;
+    let alone = alone.filter(|_| by_statistics && suspect.has_finding_of(&[&dump_rules::OUTPUT_DIVERGES]))?;
     Some(Diagnosis::new(&CAUSE, place, Sureness::Likely).because(alone))
 }
 
@@ -88,7 +88,7 @@ fn outlier_at(outlier: &Outlier) -> Statement {
         .with("candidate", outlier.candidate)
 }
 
-fn part_of(part: &Part) -> Statement {
+fn part_of(part: &WrongPart) -> Statement {
     let axes: Vec<String> = part.axes.iter().map(ToString::to_string).collect();
     Statement::new("part-wrong").with("places", part.places).with("of", part.of).with("axes", axes)
 }
@@ -108,7 +108,7 @@ fn one_end(suspect: &Suspect<'_>) -> Option<Statement> {
 }
 
 /// Whether every other rank ran the same operation on tensors of the same shape, and agrees.
-fn is_alone(context: &Context<'_>, suspect: &Suspect<'_>) -> bool {
+fn is_alone(context: &DumpContext<'_>, suspect: &Suspect<'_>) -> bool {
     !context.peers.is_empty() && context.peers.iter().all(|peer| agrees(peer, suspect))
 }
 
@@ -132,14 +132,14 @@ const OUTSTANDING: f64 = 3.0;
 /// A difference this large is not drift.
 const JUMP: f64 = 1e-2;
 
-fn in_curves(curves: &Curves<'_>) -> Option<Diagnosis> {
+fn in_curves(curves: &RunCurves<'_>) -> Option<Diagnosis> {
     if curves.finding(&[&curve_rules::HIDDEN_FAILURE, &curve_rules::NON_FINITE, &curve_rules::LEARNING_RATE]).is_some()
     {
         return None;
     }
     let finding = curves.finding(&[&curve_rules::ONSET, &curve_rules::PEAK])?;
-    let calm = differences(curves.loss).take_while(|(_, difference)| *difference <= EQUAL).count();
-    let mut rest = differences(curves.loss).skip(calm);
+    let calm = relative_differences(curves.loss).take_while(|(_, difference)| *difference <= EQUAL).count();
+    let mut rest = relative_differences(curves.loss).skip(calm);
     let (step, jump) = rest.next()?;
     let after = rest.map(|(_, difference)| difference).fold(0.0, f64::max);
     if calm < CALM || jump < JUMP || jump < OUTSTANDING * after {

@@ -1,9 +1,9 @@
 //! A fused projection that is split wrongly: it agrees, but the queries, keys or values cut from it do not.
 
-use super::super::context::Context;
+use super::super::context::DumpContext;
 use super::super::entry::Cause;
 use super::super::location::location;
-use super::super::shard::{listed, wrong_ranks};
+use super::super::shard::{rank_list, wrong_ranks};
 use super::missing_collective::module_of;
 use crate::judge::dump::rules as dump_rules;
 use crate::layout::placement::ModuleKind;
@@ -14,11 +14,12 @@ pub(super) const CAUSE: Cause = Cause { in_dump, ..Cause::new("wrong-split") };
 /// Projections that are fused of queries, keys and values.
 const FUSED: [&str; 3] = ["linear_qkv", "query_key_value", "qkv_proj"];
 
-fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
-    let suspect = context.suspect().filter(|suspect| !suspect.is_made() && !suspect.is_backward())?;
-    let parts = context.input.candidate.parts.as_deref().filter(|_| suspect.is(&[&dump_rules::INPUT_DIFFERS]))?;
+fn in_dump(context: &DumpContext<'_>) -> Option<Diagnosis> {
+    let suspect = context.suspect().filter(|suspect| !suspect.is_result() && !suspect.is_backward())?;
+    let parts =
+        context.input.candidate.parts.as_deref().filter(|_| suspect.has_finding_of(&[&dump_rules::INPUT_DIFFERS]))?;
     let (module, class) = module_of(&suspect)?;
-    if ModuleKind::of(module, class) != ModuleKind::Attention {
+    if ModuleKind::from_path(module, class) != ModuleKind::Attention {
         return None;
     }
     let (block, _) = module.rsplit_once('.')?;
@@ -31,7 +32,7 @@ fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
     let shards = context.folders.candidate.shards(&suspect.culprit.tensor);
     let wrong = location(context).and_then(|place| wrong_ranks(&shards, &place));
     let sureness = if wrong.is_some() { Sureness::Certain } else { Sureness::Likely };
-    let all = || parts.ranks.get(&suspect.culprit.op).map(|ranks| listed(ranks.iter().copied()));
+    let all = || parts.ranks.get(&suspect.culprit.op).map(|ranks| rank_list(ranks.iter().copied()));
     let evidence = Statement::new("split-wrongly")
         .with("op", suspect.culprit.op.as_str())
         .with("fused", fused)

@@ -1,9 +1,9 @@
 //! The runs start from other weights, or see other data or another order of it.
 
-use super::super::context::{Context, Suspect, is_weight};
-use super::super::curves::Curves;
+use super::super::context::{DumpContext, Suspect, is_weight};
+use super::super::curves::RunCurves;
 use super::super::entry::Cause;
-use super::super::evidence::{finding_as_evidence, from_findings};
+use super::super::evidence::{diagnosis_from_findings, finding_as_evidence};
 use super::super::faults::FAULTS;
 use super::super::trace::Trace;
 use super::missing_operations::explains;
@@ -32,13 +32,13 @@ pub(super) const CAUSE: Cause = Cause {
 /// Two drawn or trained tensors differ by as much as themselves; a tensor built otherwise differs by its last digits.
 const UNRELATED: f64 = 0.1;
 
-fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
+fn in_dump(context: &DumpContext<'_>) -> Option<Diagnosis> {
     let suspect = context.suspect().filter(|suspect| !suspect.is_backward())?;
-    if suspect.is_made() {
+    if suspect.is_result() {
         return of_indices(context, &suspect);
     }
     let place = suspect.culprit.tensor.as_str();
-    if suspect.is(&[&dump_rules::INTEGER_DIFFERS, &dump_rules::NEAR_TIE])
+    if suspect.has_finding_of(&[&dump_rules::INTEGER_DIFFERS, &dump_rules::NEAR_TIE])
         && !is_choice(context, &suspect)
         && !explains(context, &suspect)
     {
@@ -56,9 +56,9 @@ fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
 
 /// Labels of which only the ends were recorded, given to a loss that differs: their order, or some in the middle, may be
 /// others, and nothing recorded tells that from another loss.
-fn of_indices(context: &Context<'_>, suspect: &Suspect<'_>) -> Option<Diagnosis> {
+fn of_indices(context: &DumpContext<'_>, suspect: &Suspect<'_>) -> Option<Diagnosis> {
     let (loss, _) = suspect.value.records()?;
-    if !suspect.is(&[&dump_rules::OUTPUT_DIVERGES, &dump_rules::OTHER_PRECISION]) || loss.elements() != 1 {
+    if !suspect.has_finding_of(&[&dump_rules::OUTPUT_DIVERGES, &dump_rules::OTHER_PRECISION]) || loss.elements() != 1 {
         return None;
     }
     let labels = unseen_indices(context, suspect)?;
@@ -67,7 +67,7 @@ fn of_indices(context: &Context<'_>, suspect: &Suspect<'_>) -> Option<Diagnosis>
 }
 
 /// An integer input of many elements that nothing dumped made and of which neither data nor a checksum was recorded.
-pub(super) fn unseen_indices(context: &Context<'_>, suspect: &Suspect<'_>) -> Option<String> {
+pub(super) fn unseen_indices(context: &DumpContext<'_>, suspect: &Suspect<'_>) -> Option<String> {
     let mut inputs = suspect
         .inputs()
         .filter(|both| both.dtypes().is_some_and(|(dtype, _)| !dtype.is_float() && !dtype.is_complex()));
@@ -80,18 +80,18 @@ pub(super) fn unseen_indices(context: &Context<'_>, suspect: &Suspect<'_>) -> Op
 }
 
 /// Whether a dumped operation made the value, as it does where it chooses.
-pub(super) fn is_choice(context: &Context<'_>, suspect: &Suspect<'_>) -> bool {
+pub(super) fn is_choice(context: &DumpContext<'_>, suspect: &Suspect<'_>) -> bool {
     let Some((baseline, _)) = suspect.value.records() else { return false };
-    let made = || Trace::of_baseline(context.input).made_before(&baseline, suspect.order).is_some();
-    suspect.is_made() || made()
+    let made = || Trace::from_baseline(context.input).made_before(&baseline, suspect.order).is_some();
+    suspect.is_result() || made()
 }
 
 /// A weight of other numbers, not of other digits.
 pub(super) fn is_other_weight(suspect: &Suspect<'_>) -> bool {
-    suspect.is(&[&dump_rules::INPUT_DIFFERS]) && suspect.error() >= UNRELATED && is_weight(suspect)
+    suspect.has_finding_of(&[&dump_rules::INPUT_DIFFERS]) && suspect.error() >= UNRELATED && is_weight(suspect)
 }
 
-fn in_curves(curves: &Curves<'_>) -> Option<Diagnosis> {
+fn in_curves(curves: &RunCurves<'_>) -> Option<Diagnosis> {
     let is_broken = curves.finding(&[&curve_rules::HIDDEN_FAILURE, &curve_rules::NON_FINITE]).is_some();
     if is_broken || curves.finding(&FAULTS).is_some() {
         return None;
@@ -116,5 +116,5 @@ fn in_config(findings: &[&Finding]) -> Option<Diagnosis> {
         &config_rules::DATASET_KIND,
         &config_rules::DIGEST_DIFFERS,
     ];
-    from_findings(&CAUSE, Sureness::Likely, findings, &rules)
+    diagnosis_from_findings(&CAUSE, Sureness::Likely, findings, &rules)
 }

@@ -5,7 +5,7 @@
 //! the same largest and smallest value on both sides of the gap, tells that the operation between only moves elements
 //! (an index, a gather, a view).
 
-use super::super::context::{Context, Suspect};
+use super::super::context::{DumpContext, Suspect};
 use super::super::entry::Cause;
 use super::super::evidence::LOST_IN_GAP;
 use super::super::trace::Trace;
@@ -15,7 +15,7 @@ use crate::judge::loss::code as curve_rules;
 use crate::kind::TensorKind;
 use crate::read::dump::name::OpName;
 use crate::read::dump::{Dump, Leaf};
-use crate::read::frame::innermost_own;
+use crate::read::frame::innermost_user_frame;
 use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
 
 /// Advice to rewrite an index whose backward pass gives zeros.
@@ -41,12 +41,16 @@ const PICKS: [&str; 9] = [
     "embedding",
 ];
 
-fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
+fn in_dump(context: &DumpContext<'_>) -> Option<Diagnosis> {
     let suspect = context.suspect().filter(|suspect| suspect.is_backward())?;
     let side = zero_side(&suspect)?;
     let diagnosis = Diagnosis::new(&CAUSE, suspect.culprit.tensor.as_str(), Sureness::Certain)
         .because(Statement::new("zeros-on-one-side").with("side", side).with("op", suspect.culprit.op.as_str()));
-    Some(if suspect.is_made() { dumped(diagnosis, context, &suspect) } else { in_a_gap(diagnosis, context, &suspect) })
+    Some(if suspect.is_result() {
+        dumped(diagnosis, context, &suspect)
+    } else {
+        in_a_gap(diagnosis, context, &suspect)
+    })
 }
 
 /// The side whose gradient is all zero, where the other's is not.
@@ -66,13 +70,13 @@ fn is_zero(leaf: Leaf<'_>) -> Option<bool> {
 }
 
 /// The operation itself was dumped: its forward call, and where its gradient goes from here.
-fn dumped(mut diagnosis: Diagnosis, context: &Context<'_>, suspect: &Suspect<'_>) -> Diagnosis {
+fn dumped(mut diagnosis: Diagnosis, context: &DumpContext<'_>, suspect: &Suspect<'_>) -> Diagnosis {
     let input = suspect.inputs().filter_map(|both| is_zero(both.candidate)).any(|zero| !zero);
     if input {
         diagnosis = diagnosis.because(Statement::new("gradient-arrives").with("op", suspect.culprit.op.as_str()));
     }
     diagnosis = diagnosis.because_all(forward_sign(context.input.candidate, &suspect.name));
-    let trace = Trace::of_baseline(context.input);
+    let trace = Trace::from_baseline(context.input);
     let next = suspect.value.baseline.record().and_then(|record| trace.used_after(&record, suspect.order));
     if let Some(next) = next {
         diagnosis = diagnosis.because(Statement::new("same-value-next").with("next", next.operation.name));
@@ -102,13 +106,13 @@ fn forward_sign(dump: &Dump, name: &OpName) -> Option<Statement> {
 
 /// The innermost own frame of a forward operation, as `file:line: code`; empty where no stack says.
 fn frame_of(dump: &Dump, forward: &str) -> Option<String> {
-    let frame = innermost_own(dump.stacks.as_ref()?.get(forward)?)?;
+    let frame = innermost_user_frame(dump.stacks.as_ref()?.get(forward)?)?;
     Some(format!("{}:{} {}", frame.file, frame.line, frame.code))
 }
 
 /// The operation was not dumped: the gap, and the lines of code on either side of it.
-fn in_a_gap(diagnosis: Diagnosis, context: &Context<'_>, suspect: &Suspect<'_>) -> Diagnosis {
-    let trace = Trace::of_baseline(context.input);
+fn in_a_gap(diagnosis: Diagnosis, context: &DumpContext<'_>, suspect: &Suspect<'_>) -> Diagnosis {
+    let trace = Trace::from_baseline(context.input);
     let moved = suspect.value.baseline.record().and_then(|record| trace.made_before(&record, suspect.order));
     let last = moved.map(|appearance| appearance.order).or_else(|| last_intact(context, suspect.order));
     let comparison = last.and_then(|order| context.input.comparison.operations.get(order));
@@ -141,7 +145,7 @@ fn gap_places(dump: &Dump, first: &OpName, second: &OpName) -> Vec<String> {
 }
 
 /// The last backward operation before `order` that made a gradient which agrees and is not zero.
-fn last_intact(context: &Context<'_>, order: usize) -> Option<usize> {
+fn last_intact(context: &DumpContext<'_>, order: usize) -> Option<usize> {
     let before = context.input.comparison.operations.iter().enumerate().take(order);
     let is_intact = |(order, comparison): (usize, &_)| {
         let (baseline, candidate) = operations_of(context.input, comparison)?;

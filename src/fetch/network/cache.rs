@@ -60,7 +60,7 @@ impl Cache {
     }
 
     /// The digest that an address had in an earlier run.
-    pub(super) fn known(&self, identity: &Digest) -> Option<Digest> {
+    pub(super) fn known_digest(&self, identity: &Digest) -> Option<Digest> {
         let mut text = String::new();
         let file = File::open(self.root.join("index").join(identity.hex())).ok()?;
         file.take(100).read_to_string(&mut text).ok()?;
@@ -180,7 +180,7 @@ mod tests {
         fs::write(&partial.path, bytes).expect("written");
         let digest = Digest::of(bytes);
         cache.adopt("x", &partial, &identity, Some(digest)).expect("fits");
-        assert_eq!(cache.known(&identity), Some(digest));
+        assert_eq!(cache.known_digest(&identity), Some(digest));
         digest
     }
 

@@ -10,7 +10,7 @@ use reqwest::{Client, Response, StatusCode};
 
 use super::cache::Cache;
 use super::http::{total_len, version};
-use super::web::{self, Ask};
+use super::web::{self, WebRequest};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::digest::Digest;
 use crate::fetch::disk::Disk;
@@ -25,21 +25,21 @@ use crate::output;
 const CHECKSUM: HeaderName = HeaderName::from_static("x-checksum-sha256");
 
 /// A file to download.
-pub(super) struct Wanted<'a> {
+pub(super) struct WantedFile<'a> {
     /// Name in messages and progress.
     pub(super) name: &'a str,
     /// The request; redirects are followed anew at every try, as signed addresses expire.
-    pub(super) ask: Ask,
+    pub(super) ask: WebRequest,
     /// Its digest, if it is known in advance.
     pub(super) digest: Option<Digest>,
     /// Address and entity tag, which distinguish this version of the file from others if its digest is not known.
     pub(super) identity: String,
     /// Whether the identity always stands for the same bytes. If not, nothing of an earlier run is used.
-    pub(super) lasting: bool,
+    pub(super) is_permanent: bool,
 }
 
 /// A file that was fetched.
-pub(super) struct Fetched {
+pub(super) struct FetchedFile {
     /// The file, open.
     pub(super) file: File,
     /// The digest that its bytes were verified against, if one was known.
@@ -61,7 +61,7 @@ impl Downloads<'_> {
     /// # Errors
     /// `Corrupt` where it has another digest than the one wanted, `LimitExceeded` where the run may not use that much
     /// disk, and what the transport gives.
-    pub(super) async fn fetch(&self, wanted: &Wanted<'_>) -> Result<Fetched> {
+    pub(super) async fn fetch(&self, wanted: &WantedFile<'_>) -> Result<FetchedFile> {
         let identity = wanted.digest.map_or_else(
             || Digest::of(wanted.identity.as_bytes()),
             |digest| Digest::of(format!("digest {digest}").as_bytes()),
@@ -75,26 +75,26 @@ impl Downloads<'_> {
             return Ok(found);
         }
         let mut writer = Writer::open(wanted.name, &partial.path)?;
-        if wanted.digest.is_none() && !wanted.lasting {
+        if wanted.digest.is_none() && !wanted.is_permanent {
             writer.restart()?;
         }
         let mut told = false;
         self.retry.run(async || self.attempt(wanted, &mut writer, &mut told).await).await?;
         let expected = wanted.digest.or(writer.checksum);
         let file = self.cache.adopt(wanted.name, &partial, &identity, expected)?;
-        Ok(Fetched { file, proved: expected })
+        Ok(FetchedFile { file, proved: expected })
     }
 
-    fn known(&self, wanted: &Wanted<'_>, identity: &Digest) -> Option<Fetched> {
-        let digest = wanted.digest.or_else(|| self.cache.known(identity).filter(|_| wanted.lasting))?;
-        Some(Fetched { file: self.cache.open(&digest)?, proved: wanted.digest })
+    fn known(&self, wanted: &WantedFile<'_>, identity: &Digest) -> Option<FetchedFile> {
+        let digest = wanted.digest.or_else(|| self.cache.known_digest(identity).filter(|_| wanted.is_permanent))?;
+        Some(FetchedFile { file: self.cache.open(&digest)?, proved: wanted.digest })
     }
 
     /// Makes one try, which continues where the last one ended, or starts again if the server does not support that.
-    async fn attempt(&self, wanted: &Wanted<'_>, writer: &mut Writer, told: &mut bool) -> Result<(), Failure> {
+    async fn attempt(&self, wanted: &WantedFile<'_>, writer: &mut Writer, told: &mut bool) -> Result<(), Failure> {
         let mut ask = wanted.ask.clone();
         if writer.len > 0 {
-            ask = ask.with(header::RANGE, &format!("bytes={}-", writer.len));
+            ask = ask.with_header(header::RANGE, &format!("bytes={}-", writer.len));
         }
         let response = match web::get(self.client, &ask).await {
             // The existing bytes are the whole file, or belong to an older, longer version: request the whole file.
@@ -122,9 +122,9 @@ impl Downloads<'_> {
         }
     }
 
-    async fn copy(&self, wanted: &Wanted<'_>, writer: &mut Writer, mut response: Response) -> Result<(), Failure> {
-        while let Some(piece) = response.chunk().await.map_err(|error| web::broken(wanted.name, &error))? {
-            self.disk.take(wanted.name, piece.len() as u64).map_err(Failure::permanent)?;
+    async fn copy(&self, wanted: &WantedFile<'_>, writer: &mut Writer, mut response: Response) -> Result<(), Failure> {
+        while let Some(piece) = response.chunk().await.map_err(|error| web::broken_connection(wanted.name, &error))? {
+            self.disk.reserve(wanted.name, piece.len() as u64).map_err(Failure::permanent)?;
             writer.write(&piece).map_err(Failure::permanent)?;
             self.progress.advance(piece.len() as u64);
         }
@@ -197,7 +197,7 @@ impl Downloaded {
     /// The open `file` under `name`.
     pub(super) fn new(location: String, name: &str, file: File) -> Result<Self> {
         let len = file.metadata().map_err(|error| Error::io(name, &error))?.len();
-        let file = Arc::new(LocalFile::of(file, name, len));
+        let file = Arc::new(LocalFile::from_open_file(file, name, len));
         Ok(Self { location, entries: [FileEntry { path: name.to_owned(), len }], file })
     }
 }

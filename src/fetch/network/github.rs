@@ -10,12 +10,12 @@ use reqwest::header;
 use serde::Deserialize;
 
 use super::rest::Rest;
-use super::web::Ask;
+use super::web::WebRequest;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::digest::Digest;
 use crate::fetch::environment::Environment;
 use crate::fetch::location::GitHubLocation;
-use crate::fetch::origin::{Origin, Trust};
+use crate::fetch::origin::{ArtifactOrigin, Trust};
 use crate::fetch::permission::{Need, Permission};
 
 /// Largest number of runs that are searched backwards for an artifact.
@@ -96,23 +96,23 @@ struct Asset {
 }
 
 /// File to download, and its origin.
-pub(super) struct Found {
-    pub(super) ask: Ask,
+pub(super) struct FoundFile {
+    pub(super) ask: WebRequest,
     pub(super) digest: Option<Digest>,
     pub(super) identity: String,
     /// Whether the identity always stands for the same bytes.
-    pub(super) lasting: bool,
-    pub(super) origin: Origin,
+    pub(super) is_permanent: bool,
+    pub(super) origin: ArtifactOrigin,
 }
 
 /// The request to the API's root.
-pub(super) fn root(environment: &Environment) -> Result<Ask> {
+pub(super) fn root(environment: &Environment) -> Result<WebRequest> {
     let address = environment.get("GITHUB_API_URL").unwrap_or("https://api.github.com");
     let url = reqwest::Url::parse(address)
         .map_err(|error| Error::new(ErrorKind::Usage, "GITHUB_API_URL", format!("is not an address: {error}")))?;
-    let mut ask = Ask::new(url)
-        .with(header::ACCEPT, "application/vnd.github+json")
-        .with(header::HeaderName::from_static("x-github-api-version"), "2022-11-28");
+    let mut ask = WebRequest::new(url)
+        .with_header(header::ACCEPT, "application/vnd.github+json")
+        .with_header(header::HeaderName::from_static("x-github-api-version"), "2022-11-28");
     if let Some(token) = environment.secret(TOKENS) {
         ask = ask.with_secret(header::AUTHORIZATION, "Bearer ", &token);
     }
@@ -134,7 +134,7 @@ pub(super) fn help(at: &GitHubLocation) -> String {
 }
 
 /// Finds the artifact or asset that `at` means.
-pub(super) async fn find(rest: &Rest<'_>, at: &GitHubLocation, trust: Trust) -> Result<Found> {
+pub(super) async fn find(rest: &Rest<'_>, at: &GitHubLocation, trust: Trust) -> Result<FoundFile> {
     let forge = GitHub { rest, at, trust };
     match &at.release {
         Some(tag) => forge.asset(tag).await,
@@ -153,7 +153,7 @@ impl GitHub<'_> {
         [&["repos", &self.at.owner, &self.at.repo], rest].concat()
     }
 
-    async fn artifact(&self) -> Result<Found> {
+    async fn artifact(&self) -> Result<FoundFile> {
         let (mut passed_over, mut expired) = (0, false);
         for run in self.runs().await? {
             let id = run.id.to_string();
@@ -248,22 +248,22 @@ impl GitHub<'_> {
         Ok(list.into_iter().find(is_it))
     }
 
-    fn found(&self, run: &Run, artifact: &Artifact, passed_over: usize) -> Result<Found> {
+    fn found(&self, run: &Run, artifact: &Artifact, passed_over: usize) -> Result<FoundFile> {
         let id = artifact.id.to_string();
         let ask = self.rest.ask(&self.path(&["actions", "artifacts", &id, "zip"]), &[]);
         let workflow = run.path.split('@').next().unwrap_or_default().rsplit('/').next().unwrap_or_default();
         let branch = run.head_branch.as_deref().unwrap_or("?");
         let digest = self.digest(artifact.digest.as_deref())?;
-        let origin = Origin {
-            what: format!("run {} of {workflow} on {branch}", run.id),
+        let origin = ArtifactOrigin {
+            description: format!("run {} of {workflow} on {branch}", run.id),
             commit: run.head_sha.clone(),
             created: run.created_at.as_deref().and_then(day),
             expires: artifact.expires_at.as_deref().and_then(day),
             passed_over,
             proved: digest,
         };
-        let identity = format!("github {} artifact {id}", self.rest.root.shown());
-        Ok(Found { ask, digest, identity, lasting: true, origin })
+        let identity = format!("github {} artifact {id}", self.rest.root.display_name());
+        Ok(FoundFile { ask, digest, identity, is_permanent: true, origin })
     }
 
     /// The digest to verify: the demanded one, which must equal the forge's digest if there is one.
@@ -278,7 +278,7 @@ impl GitHub<'_> {
         }
     }
 
-    async fn asset(&self, tag: &str) -> Result<Found> {
+    async fn asset(&self, tag: &str) -> Result<FoundFile> {
         let path = if tag == "latest" { vec!["releases", "latest"] } else { vec!["releases", "tags", tag] };
         let release: Release = self.rest.one(&self.path(&path), &[]).await?;
         let id = release.id.to_string();
@@ -291,16 +291,16 @@ impl GitHub<'_> {
         })?;
         let id = asset.id.to_string();
         let ask = self.rest.ask(&self.path(&["releases", "assets", &id]), &[]);
-        let ask = ask.with(header::ACCEPT, "application/octet-stream");
+        let ask = ask.with_header(header::ACCEPT, "application/octet-stream");
         let digest = self.digest(asset.digest.as_deref())?;
-        let origin = Origin {
-            what: format!("release {}", release.tag_name),
+        let origin = ArtifactOrigin {
+            description: format!("release {}", release.tag_name),
             created: release.published_at.as_deref().and_then(day),
             proved: digest,
-            ..Origin::default()
+            ..ArtifactOrigin::default()
         };
-        let identity = format!("github {} asset {id}", self.rest.root.shown());
-        Ok(Found { ask, digest, identity, lasting: true, origin })
+        let identity = format!("github {} asset {id}", self.rest.root.display_name());
+        Ok(FoundFile { ask, digest, identity, is_permanent: true, origin })
     }
 
     /// The runs that count, in words.

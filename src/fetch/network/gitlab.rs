@@ -9,13 +9,13 @@ use std::num::NonZeroU64;
 use reqwest::header::{self, HeaderName};
 use serde::Deserialize;
 
-use super::github::{Found, day};
+use super::github::{FoundFile, day};
 use super::rest::Rest;
-use super::web::Ask;
+use super::web::WebRequest;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::environment::Environment;
 use crate::fetch::location::GitLabLocation;
-use crate::fetch::origin::{Origin, Trust};
+use crate::fetch::origin::{ArtifactOrigin, Trust};
 
 /// The header of a job's own token.
 const JOB_TOKEN: HeaderName = HeaderName::from_static("job-token");
@@ -58,11 +58,11 @@ struct Commit {
 }
 
 /// The request to the API's root.
-pub(super) fn root(environment: &Environment) -> Result<Ask> {
+pub(super) fn root(environment: &Environment) -> Result<WebRequest> {
     let address = environment.get("CI_API_V4_URL").unwrap_or("https://gitlab.com/api/v4");
     let url = reqwest::Url::parse(address)
         .map_err(|error| Error::new(ErrorKind::Usage, "CI_API_V4_URL", format!("is not an address: {error}")))?;
-    let ask = Ask::new(url).with(header::ACCEPT, "application/json");
+    let ask = WebRequest::new(url).with_header(header::ACCEPT, "application/json");
     let private = environment.secret(&["PRECISION_GATE_TOKEN", "GITLAB_TOKEN"]);
     Ok(match (private, environment.secret(&["CI_JOB_TOKEN"])) {
         (Some(token), _) => ask.with_secret(HeaderName::from_static("private-token"), "", &token),
@@ -72,7 +72,7 @@ pub(super) fn root(environment: &Environment) -> Result<Ask> {
 }
 
 /// Finds the job's artifacts or the package's file that `at` means.
-pub(super) async fn find(rest: &Rest<'_>, at: &GitLabLocation, trust: Trust) -> Result<Found> {
+pub(super) async fn find(rest: &Rest<'_>, at: &GitLabLocation, trust: Trust) -> Result<FoundFile> {
     if let (Some(package), Some(version)) = (&at.package, &at.version) {
         return Ok(package_file(rest, at, package, version));
     }
@@ -85,7 +85,13 @@ pub(super) async fn find(rest: &Rest<'_>, at: &GitLabLocation, trust: Trust) -> 
         (Some(job), _) => {
             let (id, what) = (job.to_string(), format!("job {job}"));
             let path = ["projects", &at.project, "jobs", &id, "artifacts"];
-            Ok(artifacts(rest, at, rest.ask(&path, &[]), Origin { what, ..Origin::default() }, Some(job)))
+            Ok(artifacts(
+                rest,
+                at,
+                rest.ask(&path, &[]),
+                ArtifactOrigin { description: what, ..ArtifactOrigin::default() },
+                Some(job),
+            ))
         }
         (None, reference) => {
             let reference = reference.unwrap_or_default();
@@ -95,25 +101,25 @@ pub(super) async fn find(rest: &Rest<'_>, at: &GitLabLocation, trust: Trust) -> 
 }
 
 /// Whether the token may list pipelines; a job's own token may not.
-fn may_list(root: &Ask) -> bool {
+fn may_list(root: &WebRequest) -> bool {
     !root.private.contains_key(JOB_TOKEN)
 }
 
 /// The job's artifacts from the pipeline that the forge considers the newest successful one.
-fn newest(rest: &Rest<'_>, at: &GitLabLocation, reference: &str) -> Found {
+fn newest(rest: &Rest<'_>, at: &GitLabLocation, reference: &str) -> FoundFile {
     let path = ["projects", &at.project, "jobs", "artifacts", reference, "download"];
     let ask = rest.ask(&path, &[("job", &at.name)]);
     let what = format!("the newest successful job {} on {reference}", at.name);
-    artifacts(rest, at, ask, Origin { what, ..Origin::default() }, None)
+    artifacts(rest, at, ask, ArtifactOrigin { description: what, ..ArtifactOrigin::default() }, None)
 }
 
 /// The job's artifacts from the newest successful pipeline of a listing, with commit and dates.
-async fn listed(rest: &Rest<'_>, at: &GitLabLocation, reference: &str) -> Result<Found> {
+async fn listed(rest: &Rest<'_>, at: &GitLabLocation, reference: &str) -> Result<FoundFile> {
     let (job, passed_over) = newest_job(rest, at, reference).await?;
     let id = job.id.to_string();
     let ask = rest.ask(&["projects", &at.project, "jobs", &id, "artifacts"], &[]);
-    let origin = Origin {
-        what: format!("job {id} ({}) on {reference}", job.name),
+    let origin = ArtifactOrigin {
+        description: format!("job {id} ({}) on {reference}", job.name),
         commit: job.commit.and_then(|commit| commit.id),
         created: job.created_at.as_deref().and_then(day),
         expires: job.artifacts_expire_at.as_deref().and_then(day),
@@ -124,12 +130,18 @@ async fn listed(rest: &Rest<'_>, at: &GitLabLocation, reference: &str) -> Result
 }
 
 /// The artifacts as a file to download. The archive of a given job never changes, but the newest job does.
-fn artifacts(rest: &Rest<'_>, at: &GitLabLocation, ask: Ask, origin: Origin, job: Option<u64>) -> Found {
-    let ask = ask.with(header::ACCEPT, "*/*");
-    let origin = Origin { proved: at.digest, ..origin };
+fn artifacts(
+    rest: &Rest<'_>,
+    at: &GitLabLocation,
+    ask: WebRequest,
+    origin: ArtifactOrigin,
+    job: Option<u64>,
+) -> FoundFile {
+    let ask = ask.with_header(header::ACCEPT, "*/*");
+    let origin = ArtifactOrigin { proved: at.digest, ..origin };
     let which = job.map_or_else(|| at.to_string(), |job| job.to_string());
-    let identity = format!("gitlab {} job {which}", rest.root.shown());
-    Found { ask, digest: at.digest, identity, lasting: job.is_some(), origin }
+    let identity = format!("gitlab {} job {which}", rest.root.display_name());
+    FoundFile { ask, digest: at.digest, identity, is_permanent: job.is_some(), origin }
 }
 
 /// The job in the newest successful pipeline of the branch that has it, and the number of pipelines that were skipped.
@@ -161,10 +173,15 @@ fn has_artifacts(job: &Job) -> bool {
 
 /// A package's file. Its digest comes with its bytes (`X-Checksum-SHA256`); a version can be uploaded again, so that the address
 /// does not identify the bytes.
-fn package_file(rest: &Rest<'_>, at: &GitLabLocation, package: &str, version: &str) -> Found {
+fn package_file(rest: &Rest<'_>, at: &GitLabLocation, package: &str, version: &str) -> FoundFile {
     let path = ["projects", &at.project, "packages", "generic", package, version, &at.name];
-    let ask = rest.ask(&path, &[]).with(header::ACCEPT, "*/*");
-    let origin = Origin { what: format!("package {package} {version}"), proved: at.digest, ..Origin::default() };
-    let identity = format!("gitlab {} {} package {package} {version} {}", rest.root.shown(), at.project, at.name);
-    Found { ask, digest: at.digest, identity, lasting: false, origin }
+    let ask = rest.ask(&path, &[]).with_header(header::ACCEPT, "*/*");
+    let origin = ArtifactOrigin {
+        description: format!("package {package} {version}"),
+        proved: at.digest,
+        ..ArtifactOrigin::default()
+    };
+    let identity =
+        format!("gitlab {} {} package {package} {version} {}", rest.root.display_name(), at.project, at.name);
+    FoundFile { ask, digest: at.digest, identity, is_permanent: false, origin }
 }

@@ -14,10 +14,10 @@ use serde::Deserialize;
 
 use super::remote::Listing;
 use super::store::{Object, Pieces, Store};
-use super::web::{self, Ask};
+use super::web::{self, WebRequest};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::environment::Environment;
-use crate::fetch::location::encode;
+use crate::fetch::location::encode_segment;
 use crate::fetch::retry::{Failure, Retry};
 
 /// Largest depth of nested folders that are listed.
@@ -32,7 +32,7 @@ const LISTING_TIME: Duration = Duration::from_secs(600);
 /// A web server, at one address.
 pub(super) struct WebServer {
     client: Client,
-    ask: Ask,
+    ask: WebRequest,
 }
 
 /// Facts from the first answer for a file.
@@ -60,7 +60,7 @@ impl WebServer {
     }
 
     /// The request for the whole file.
-    pub(super) fn ask(&self) -> &Ask {
+    pub(super) fn ask(&self) -> &WebRequest {
         &self.ask
     }
 
@@ -107,25 +107,25 @@ impl WebServer {
             }
             if listing.files.len() > MAX_FILES {
                 let message = format!("holds more than {MAX_FILES} files; give a deeper folder");
-                return Err(Error::new(ErrorKind::LimitExceeded, self.ask.shown(), message));
+                return Err(Error::new(ErrorKind::LimitExceeded, self.ask.display_name(), message));
             }
         }
         Ok(listing)
     }
 
     async fn rows(&self, folder: &str, retry: &Retry) -> Result<Vec<Row>> {
-        let ask = self.below(folder)?.with(header::ACCEPT, "application/json");
+        let ask = self.below(folder)?.with_header(header::ACCEPT, "application/json");
         let text = retry.run(async || web::text(&self.client, &ask, MAX_LISTING, LISTING_TIME).await);
         let (text, _) = text.await.map_err(with_help)?;
         serde_json::from_slice(&text).map_err(|_| {
-            Error::unsupported(ask.shown(), "the server's listing of this folder is not understood")
+            Error::unsupported(ask.display_name(), "the server's listing of this folder is not understood")
                 .with_help("give an archive, or let nginx list folders with `autoindex on; autoindex_format json;`")
         })
     }
 
-    fn below(&self, path: &str) -> Result<Ask> {
+    fn below(&self, path: &str) -> Result<WebRequest> {
         let mut ask = self.ask.clone();
-        let encoded: Vec<String> = path.split('/').map(encode).collect();
+        let encoded: Vec<String> = path.split('/').map(encode_segment).collect();
         let address = format!("{}{}", ask.url.path(), encoded.join("/"));
         ask.url.set_path(&address);
         Ok(ask)
@@ -142,17 +142,17 @@ impl WebServer {
             .await
             .map_err(|failure| Failure { error: with_help(failure.error), ..failure })?;
         self.check(object, &range, &response, &ask)?;
-        let shown = ask.shown();
-        Ok(response.bytes_stream().map_err(move |error| web::broken(&shown, &error)).boxed())
+        let shown = ask.display_name();
+        Ok(response.bytes_stream().map_err(move |error| web::broken_connection(&shown, &error)).boxed())
     }
 
     /// Checks that the answer is the requested range of the file that was listed.
-    fn check(&self, object: &Object, range: &Range<u64>, response: &Response, ask: &Ask) -> Result<(), Failure> {
+    fn check(&self, object: &Object, range: &Range<u64>, response: &Response, ask: &WebRequest) -> Result<(), Failure> {
         let is_whole = range.start == 0 && response.content_length() == Some(object.len) && range.end == object.len;
         if response.status() != StatusCode::PARTIAL_CONTENT && !is_whole {
             return Err(Failure::permanent(Error::new(
                 ErrorKind::Unavailable,
-                ask.shown(),
+                ask.display_name(),
                 "the server stopped giving ranges",
             )));
         }
@@ -160,7 +160,7 @@ impl WebServer {
         let is_other = object.etag.is_some() && found.is_some() && object.etag != found;
         let len = total_len(response.headers()).unwrap_or(object.len);
         if is_other || len != object.len {
-            let error = Error::corrupt(ask.shown(), "was replaced while it was read");
+            let error = Error::corrupt(ask.display_name(), "was replaced while it was read");
             return Err(Failure::permanent(error.with_help("run again once its upload is finished")));
         }
         Ok(())
@@ -169,7 +169,7 @@ impl WebServer {
 
 impl Store for WebServer {
     fn name(&self, object: &Object) -> String {
-        format!("{}{}", self.ask.shown(), object.key)
+        format!("{}{}", self.ask.display_name(), object.key)
     }
 
     fn read<'a>(&'a self, object: &'a Object, range: Range<u64>) -> Pieces<'a> {
@@ -197,7 +197,7 @@ fn with_help(error: Error) -> Error {
 }
 
 /// The request, with the name and password that the address or the netrc file holds for its host.
-fn authorised(mut url: Url, environment: &Environment) -> Ask {
+fn authorised(mut url: Url, environment: &Environment) -> WebRequest {
     let of_address = (!url.username().is_empty())
         .then(|| (url.username().to_owned(), url.password().unwrap_or_default().to_owned()));
     let (_, _) = (url.set_username(""), url.set_password(None));
@@ -208,7 +208,7 @@ fn authorised(mut url: Url, environment: &Environment) -> Ask {
     let found = of_address.or_else(of_file);
     // A password is sent unencrypted only to this machine.
     let is_protected = url.scheme() == "https" || matches!(url.host_str(), Some("localhost" | "127.0.0.1" | "[::1]"));
-    let ask = Ask::new(url);
+    let ask = WebRequest::new(url);
     match found.filter(|_| is_protected) {
         None => ask,
         Some((name, password)) => {

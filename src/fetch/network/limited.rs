@@ -9,7 +9,7 @@ pub(crate) struct Limited {
     /// Bytes that were read.
     pub(crate) bytes: Vec<u8>,
     /// Whether these bytes are the whole body.
-    pub(crate) whole: bool,
+    pub(crate) is_complete: bool,
 }
 
 /// Reads `pieces` up to `most` bytes. The rest is not read: the caller drops the connection with the stream.
@@ -20,14 +20,14 @@ pub(crate) async fn read<E>(pieces: impl Stream<Item = Result<Bytes, E>>, most: 
         let left = most.saturating_sub(bytes.len());
         bytes.extend_from_slice(piece.get(..left).unwrap_or(&piece));
         if piece.len() > left {
-            return Ok(Limited { bytes, whole: false });
+            return Ok(Limited { bytes, is_complete: false });
         }
     }
-    Ok(Limited { bytes, whole: true })
+    Ok(Limited { bytes, is_complete: true })
 }
 
 /// A limit in bytes in words.
-pub(crate) fn spoken(most: usize) -> String {
+pub(crate) fn limit_in_words(most: usize) -> String {
     if most < 1 << 20 { format!("{} KiB", most >> 10) } else { format!("{} MiB", most >> 20) }
 }
 
@@ -43,20 +43,20 @@ mod tests {
         {
             let body = stream::iter((0..pieces).map(|_| Ok::<_, ()>(Bytes::from_static(&[7; 10]))));
             let read = read(body, most).await.expect("no failure");
-            assert_eq!((read.bytes.len(), read.whole), (length, whole), "{pieces} {most}");
+            assert_eq!((read.bytes.len(), read.is_complete), (length, whole), "{pieces} {most}");
         }
         let mut taken = 0;
         let endless = stream::iter(std::iter::repeat_with(|| {
             taken += 1;
             Ok::<_, ()>(Bytes::from_static(&[7; 10]))
         }));
-        assert!(!read(endless, 100).await.expect("no failure").whole);
+        assert!(!read(endless, 100).await.expect("no failure").is_complete);
         assert_eq!(taken, 11);
     }
 
     #[tokio::test]
     async fn a_broken_body_is_a_failure() {
         let body = stream::iter([Ok(Bytes::from_static(b"{")), Err("cut")]);
-        assert_eq!(read(body, 100).await.map(|read| read.whole), Err("cut"));
+        assert_eq!(read(body, 100).await.map(|read| read.is_complete), Err("cut"));
     }
 }

@@ -13,7 +13,7 @@ use super::store::{Object, Pieces, Store};
 use crate::documentation;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::location::BucketLocation;
-use crate::fetch::retry::{Again, Failure, Retry};
+use crate::fetch::retry::{Failure, Retry, RetrySign};
 
 /// Advice on errors of a location that is written wrongly.
 const SEE_LOCATIONS: &str = concat!("see ", documentation!("locations.md"));
@@ -161,9 +161,10 @@ impl Bucket {
                 of(ErrorKind::NotFound, "the bucket does not exist", "check the bucket's name and the endpoint")
             }
             Kind::ConfigInvalid => of(ErrorKind::Usage, &brief(error), SEE_LOCATIONS),
-            Kind::RateLimited => {
-                Failure { again: Again::Limited(None), ..Failure::temporary(shown, "the service asks to slow down") }
-            }
+            Kind::RateLimited => Failure {
+                again: RetrySign::Limited(None),
+                ..Failure::temporary(shown, "the service asks to slow down")
+            },
             // opendal's own words for a body that ends before its range does.
             _ if error.is_temporary() || error.message().contains("too little data") => {
                 Failure::temporary(shown, brief(error))

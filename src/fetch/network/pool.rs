@@ -14,11 +14,11 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
-use self::block_cache::{BlockCache, Found, State};
+use self::block_cache::{BlockCache, BlockState, State};
 use super::pooled::PooledObject;
 use super::runtime::Background;
 use crate::error::{Error, Result};
-use crate::fetch::files::RoomAhead;
+use crate::fetch::files::ReadAheadRoom;
 
 /// A page: what one look at a header or a directory costs.
 const PAGE: u64 = 64 << 10;
@@ -67,7 +67,7 @@ impl Pool {
             let len = from.len().min(rest.len());
             let (now, later) = rest.split_at_mut(len);
             now.copy_from_slice(from.get(..len).unwrap_or_default());
-            cache.consumed((object.id, at / cache.block_len), len as u64);
+            cache.note_read((object.id, at / cache.block_len), len as u64);
             at += len as u64;
             rest = later;
         }
@@ -75,7 +75,7 @@ impl Pool {
     }
 
     /// Sets `range` on its way, unless it is.
-    pub(super) fn expect(&self, object: &Arc<PooledObject>, range: Range<u64>) {
+    pub(super) fn prefetch(&self, object: &Arc<PooledObject>, range: Range<u64>) {
         let mut state = self.blocks.lock();
         if let Some(first) = self.blocks.indexes(&range).find(|index| !state.is_there_or_coming((object.id, *index))) {
             let start = range.start.max(first * self.blocks.block_len);
@@ -84,7 +84,7 @@ impl Pool {
     }
 
     /// Sets the end of a long object on its way. A short one is there as soon as it is expected as a whole.
-    pub(super) fn expect_end(&self, object: &Arc<PooledObject>) {
+    pub(super) fn prefetch_end(&self, object: &Arc<PooledObject>) {
         let end = object.object.len;
         if end <= LONG * self.blocks.block_len {
             return;
@@ -98,9 +98,9 @@ impl Pool {
 
     /// Room for objects that are expected before anybody reads them: a quarter of the blocks, so that those under way have
     /// room to go on.
-    pub(super) fn room_ahead(&self) -> RoomAhead {
+    pub(super) fn read_ahead_room(&self) -> ReadAheadRoom {
         let files = self.blocks.limit() / 4;
-        RoomAhead { files, bytes: files as u64 * self.blocks.block_len }
+        ReadAheadRoom { files, bytes: files as u64 * self.blocks.block_len }
     }
 
     /// Gives up what is on its way from an object that nobody has open any more.
@@ -126,10 +126,10 @@ impl Pool {
         let mut state = cache.lock();
         loop {
             match cache.find(&mut state, key) {
-                Found::Ready(bytes) => return Ok(bytes),
-                Found::Failed(error) => return Err(error),
-                Found::Coming => {}
-                Found::Nothing => {
+                BlockState::Ready(bytes) => return Ok(bytes),
+                BlockState::Failed(error) => return Err(error),
+                BlockState::Coming => {}
+                BlockState::Nothing => {
                     let moves_on = cache.block_len > PAGE && key.1 > 0 && state.is_there((key.0, key.1 - 1));
                     let end = if moves_on { wanted.end.max(wanted.start + STRETCH) } else { wanted.end };
                     self.start(&mut state, cache, object, wanted.start..end.min(object.object.len));
@@ -141,7 +141,7 @@ impl Pool {
 
     /// Starts a request for `range`, whose first block is not there.
     fn start(&self, state: &mut State, cache: &Arc<BlockCache>, object: &Arc<PooledObject>, range: Range<u64>) {
-        let id = cache.begin(state, object.id, range);
+        let id = cache.begin_stream(state, object.id, range);
         let (cache, object) = (cache.clone(), object.clone());
         self.background.spawn(async move { stream::run(&cache, &object, id).await });
     }

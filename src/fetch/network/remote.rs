@@ -8,7 +8,7 @@ use super::pool::Pool;
 use super::pooled::PooledObject;
 use super::store::{Object, RetryingStore};
 use crate::error::{Error, ErrorKind, Result};
-use crate::fetch::files::{FileEntry, Files, RoomAhead};
+use crate::fetch::files::{FileEntry, Files, ReadAheadRoom};
 use crate::fetch::source::{ByteSource, Source, past_end};
 
 /// Files at a remote location.
@@ -83,8 +83,8 @@ impl Files for RemoteFiles {
         Ok(Arc::new(RemoteFile { name: path.to_owned(), object: object.clone(), pool: self.pool.clone() }))
     }
 
-    fn room_ahead(&self) -> RoomAhead {
-        self.pool.room_ahead()
+    fn read_ahead_room(&self) -> ReadAheadRoom {
+        self.pool.read_ahead_room()
     }
 }
 
@@ -112,12 +112,12 @@ impl ByteSource for RemoteFile {
         self.pool.read(&self.object, offset, buffer)
     }
 
-    fn expect(&self, range: Range<u64>) {
-        self.pool.expect(&self.object, range.start..range.end.min(self.len()));
+    fn prefetch(&self, range: Range<u64>) {
+        self.pool.prefetch(&self.object, range.start..range.end.min(self.len()));
     }
 
-    fn expect_end(&self) {
-        self.pool.expect_end(&self.object);
+    fn prefetch_end(&self) {
+        self.pool.prefetch_end(&self.object);
     }
 }
 

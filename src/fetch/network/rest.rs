@@ -6,9 +6,9 @@ use reqwest::header::{self, HeaderMap};
 use reqwest::{Client, Url};
 use serde::de::DeserializeOwned;
 
-use super::web::{self, Ask};
+use super::web::{self, WebRequest};
 use crate::error::{Error, ErrorKind, Result};
-use crate::fetch::location::encode;
+use crate::fetch::location::encode_segment;
 use crate::fetch::retry::Retry;
 
 /// Largest size of an answer in bytes: a hundred runs, jobs or releases, the longest entries of the API with up to 300 KB each.
@@ -23,16 +23,16 @@ pub(super) struct Rest<'a> {
     pub(super) client: &'a Client,
     pub(super) retry: Retry,
     /// A request to the API's root, with its token; its path has no slash at the end.
-    pub(super) root: Ask,
+    pub(super) root: WebRequest,
     /// Advice if access is denied or something is not found.
     pub(super) help: String,
 }
 
 impl Rest<'_> {
     /// The request for a path of `segments` below the root, with `query`.
-    pub(super) fn ask(&self, segments: &[&str], query: &[(&str, &str)]) -> Ask {
+    pub(super) fn ask(&self, segments: &[&str], query: &[(&str, &str)]) -> WebRequest {
         let mut ask = self.root.clone();
-        let path: Vec<String> = segments.iter().map(|segment| encode(segment)).collect();
+        let path: Vec<String> = segments.iter().map(|segment| encode_segment(segment)).collect();
         ask.url.set_path(&format!("{}/{}", ask.url.path().trim_end_matches('/'), path.join("/")));
         if !query.is_empty() {
             ask.url.query_pairs_mut().extend_pairs(query);
@@ -66,8 +66,8 @@ impl Rest<'_> {
         Ok(found)
     }
 
-    async fn answer<T: DeserializeOwned>(&self, ask: &Ask) -> Result<(T, HeaderMap)> {
-        let shown = ask.shown();
+    async fn answer<T: DeserializeOwned>(&self, ask: &WebRequest) -> Result<(T, HeaderMap)> {
+        let shown = ask.display_name();
         let answer = self.retry.run(async || web::text(self.client, ask, MAX_ANSWER, ANSWER_TIME).await);
         let (text, headers) = answer.await.map_err(|error| self.explain(error))?;
         let value = serde_json::from_slice(&text).map_err(|error| {

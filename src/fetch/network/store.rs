@@ -82,7 +82,7 @@ pub(super) struct Reading<'a> {
 impl Reading<'_> {
     /// Appends the next `len` bytes to `into`. After a broken connection it continues at the same position, as often as the retry
     /// policy allows for these bytes.
-    pub(super) async fn take(&mut self, len: usize, into: &mut Vec<u8>) -> Result<()> {
+    pub(super) async fn append_next(&mut self, len: usize, into: &mut Vec<u8>) -> Result<()> {
         if let Some(outage) = self.from.outage.get() {
             return Err(outage.clone());
         }

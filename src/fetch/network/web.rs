@@ -12,7 +12,7 @@ use super::limited;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::asked;
 use crate::fetch::location::without_secrets;
-use crate::fetch::retry::{Again, Failure};
+use crate::fetch::retry::{Failure, RetrySign};
 use crate::fetch::settings::Patience;
 
 /// Largest number of redirects that are followed: an API, its storage, and one or two mirrors.
@@ -50,7 +50,7 @@ impl Clients {
 
 /// One request.
 #[derive(Clone)]
-pub(super) struct Ask {
+pub(super) struct WebRequest {
     /// Address of the request.
     pub(super) url: Url,
     /// Headers for the first host only, such as tokens.
@@ -59,7 +59,7 @@ pub(super) struct Ask {
     pub(super) headers: HeaderMap,
 }
 
-impl Ask {
+impl WebRequest {
     /// Asks for `url` and no more.
     pub(super) fn new(url: Url) -> Self {
         Self { url, private: HeaderMap::new(), headers: HeaderMap::new() }
@@ -67,7 +67,7 @@ impl Ask {
 
     /// Adds a header that every host may see.
     #[must_use]
-    pub(super) fn with(mut self, name: HeaderName, value: &str) -> Self {
+    pub(super) fn with_header(mut self, name: HeaderName, value: &str) -> Self {
         if let Ok(value) = HeaderValue::from_str(value) {
             self.headers.insert(name, value);
         }
@@ -88,24 +88,24 @@ impl Ask {
     #[must_use]
     pub(super) fn range(self, range: &Range<u64>) -> Self {
         let value = format!("bytes={}-{}", range.start, range.end.saturating_sub(1));
-        self.with(header::RANGE, &value)
+        self.with_header(header::RANGE, &value)
     }
 
     /// Name in messages.
-    pub(super) fn shown(&self) -> String {
+    pub(super) fn display_name(&self) -> String {
         without_secrets(&self.url)
     }
 }
 
 /// Sends `ask`, follows redirects, and returns the answer if its status reports success.
-pub(super) async fn get(client: &Client, ask: &Ask) -> Result<Response, Failure> {
+pub(super) async fn get(client: &Client, ask: &WebRequest) -> Result<Response, Failure> {
     let mut url = ask.url.clone();
     for _ in 0..=MAX_REDIRECTS {
         let mut request = client.get(url.clone()).headers(ask.headers.clone());
         if is_same_origin(&url, &ask.url) {
             request = request.headers(ask.private.clone());
         }
-        let response = request.send().await.map_err(|error| broken(&ask.shown(), &error))?;
+        let response = request.send().await.map_err(|error| broken_connection(&ask.display_name(), &error))?;
         let target = response.headers().get(header::LOCATION).and_then(|value| value.to_str().ok());
         match target.filter(|_| response.status().is_redirection()).map(|target| url.join(target)) {
             Some(Ok(next)) if url.scheme() == "https" && next.scheme() != "https" => {
@@ -123,12 +123,12 @@ fn is_same_origin(a: &Url, b: &Url) -> bool {
     a.scheme() == b.scheme() && a.host_str() == b.host_str() && a.port_or_known_default() == b.port_or_known_default()
 }
 
-fn refused(ask: &Ask, message: &str) -> Failure {
-    Failure::permanent(Error::new(ErrorKind::Denied, ask.shown(), message))
+fn refused(ask: &WebRequest, message: &str) -> Failure {
+    Failure::permanent(Error::new(ErrorKind::Denied, ask.display_name(), message))
 }
 
 /// The failure of a broken connection. The error's own text is not used, since it contains the address, which may be signed.
-pub(super) fn broken(shown: &str, error: &reqwest::Error) -> Failure {
+pub(super) fn broken_connection(shown: &str, error: &reqwest::Error) -> Failure {
     let what = if error.is_timeout() {
         "no answer in time"
     } else if error.is_connect() {
@@ -148,25 +148,25 @@ pub(super) fn broken(shown: &str, error: &reqwest::Error) -> Failure {
     Failure::temporary(shown, message)
 }
 
-fn checked(ask: &Ask, response: Response) -> Result<Response, Failure> {
+fn checked(ask: &WebRequest, response: Response) -> Result<Response, Failure> {
     let status = response.status();
     if status.is_success() {
         return Ok(response);
     }
-    Err(failure(&ask.shown(), status, response.headers()))
+    Err(status_failure(&ask.display_name(), status, response.headers()))
 }
 
 /// Turns a status other than success into a failure, with the wait that the server asks for.
-pub(super) fn failure(shown: &str, status: StatusCode, headers: &HeaderMap) -> Failure {
+pub(super) fn status_failure(shown: &str, status: StatusCode, headers: &HeaderMap) -> Failure {
     let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     // The body of a refusal is not read.
-    let again = Again::of(status.as_u16(), header, String::new);
+    let again = RetrySign::from_answer(status.as_u16(), header, String::new);
     let permanent = |kind, message: String| Failure::permanent(Error::new(kind, shown, message));
     match status.as_u16() {
-        403 if again != Again::Never => {
+        403 if again != RetrySign::Never => {
             Failure { again, ..Failure::temporary(shown, "the service's rate limit is reached (403)") }
         }
-        _ if again != Again::Never => {
+        _ if again != RetrySign::Never => {
             Failure { again, ..Failure::temporary(shown, format!("the service answers {status}")) }
         }
         401 | 403 | 407 => permanent(ErrorKind::Denied, format!("access is denied ({status})")),
@@ -181,24 +181,25 @@ pub(super) fn failure(shown: &str, status: StatusCode, headers: &HeaderMap) -> F
 /// block the run.
 pub(super) async fn text(
     client: &Client,
-    ask: &Ask,
+    ask: &WebRequest,
     most: usize,
     time: Duration,
 ) -> Result<(Vec<u8>, HeaderMap), Failure> {
-    let shown = ask.shown();
+    let shown = ask.display_name();
     let asked = async {
         let response = get(client, ask).await?;
         let headers = response.headers().clone();
-        let read = limited::read(response.bytes_stream(), most).await.map_err(|error| broken(&shown, &error))?;
+        let read =
+            limited::read(response.bytes_stream(), most).await.map_err(|error| broken_connection(&shown, &error))?;
         Ok((read, headers))
     };
     let in_time = tokio::time::timeout(time, asked).await;
-    match in_time
-        .unwrap_or_else(|_| Err(Failure::temporary(&shown, format!("no complete answer in {}", asked::spoken(time)))))?
-    {
-        (read, headers) if read.whole => Ok((read.bytes, headers)),
+    match in_time.unwrap_or_else(|_| {
+        Err(Failure::temporary(&shown, format!("no complete answer in {}", asked::wait_in_words(time))))
+    })? {
+        (read, headers) if read.is_complete => Ok((read.bytes, headers)),
         _ => {
-            let message = format!("the answer is longer than {}", limited::spoken(most));
+            let message = format!("the answer is longer than {}", limited::limit_in_words(most));
             Err(Failure::permanent(Error::new(ErrorKind::Unavailable, shown, message)))
         }
     }
@@ -217,10 +218,10 @@ mod tests {
                 .collect()
         };
         for (status, pairs, kind, again) in [
-            (404, vec![], ErrorKind::NotFound, Again::Never),
-            (410, vec![], ErrorKind::NotFound, Again::Never),
-            (403, vec![], ErrorKind::Denied, Again::Never),
-            (403, vec![("retry-after", "7")], ErrorKind::Unavailable, Again::Limited(Some(Duration::from_secs(7)))),
+            (404, vec![], ErrorKind::NotFound, RetrySign::Never),
+            (410, vec![], ErrorKind::NotFound, RetrySign::Never),
+            (403, vec![], ErrorKind::Denied, RetrySign::Never),
+            (403, vec![("retry-after", "7")], ErrorKind::Unavailable, RetrySign::Limited(Some(Duration::from_secs(7)))),
             (
                 403,
                 vec![
@@ -229,19 +230,19 @@ mod tests {
                     ("date", "Tue, 14 Nov 2023 22:13:20 GMT"),
                 ],
                 ErrorKind::Unavailable,
-                Again::Limited(Some(Duration::from_secs(31))),
+                RetrySign::Limited(Some(Duration::from_secs(31))),
             ),
-            (503, vec![], ErrorKind::Unavailable, Again::Unclear(None)),
-            (400, vec![], ErrorKind::Unavailable, Again::Never),
+            (503, vec![], ErrorKind::Unavailable, RetrySign::Unclear(None)),
+            (400, vec![], ErrorKind::Unavailable, RetrySign::Never),
         ] {
             let headers: HeaderMap = headers(&pairs);
-            let found = failure("x", StatusCode::from_u16(status).expect("status"), &headers);
+            let found = status_failure("x", StatusCode::from_u16(status).expect("status"), &headers);
             assert_eq!((found.error.kind(), found.again), (kind, again), "{status}");
         }
     }
 
     /// A server that answers with pieces of a length, without end.
-    fn endless(length: usize, pause: Duration) -> Ask {
+    fn endless(length: usize, pause: Duration) -> WebRequest {
         use std::io::{Read, Write};
         let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = format!("http://{}/", listener.local_addr().expect("an address"));
@@ -254,7 +255,7 @@ mod tests {
                 }
             }
         });
-        Ask::new(Url::parse(&address).expect("an address"))
+        WebRequest::new(Url::parse(&address).expect("an address"))
     }
 
     #[tokio::test]
@@ -262,9 +263,9 @@ mod tests {
         let client = Clients::default().build(false).expect("a client");
         let long = text(&client, &endless(1 << 16, Duration::ZERO), 1 << 20, Duration::from_secs(60)).await;
         let failure = long.expect_err("too long");
-        assert_eq!((failure.error.message(), failure.again), ("the answer is longer than 1 MiB", Again::Never));
+        assert_eq!((failure.error.message(), failure.again), ("the answer is longer than 1 MiB", RetrySign::Never));
         let slow = text(&client, &endless(1, Duration::from_millis(20)), 1 << 20, Duration::from_millis(200)).await;
         let failure = slow.expect_err("too slow");
-        assert_eq!((failure.error.message(), failure.again), ("no complete answer in 0 s", Again::Unclear(None)));
+        assert_eq!((failure.error.message(), failure.again), ("no complete answer in 0 s", RetrySign::Unclear(None)));
     }
 }

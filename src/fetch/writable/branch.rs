@@ -7,12 +7,12 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::git::{Git, With, failed};
+use super::git::{Git, GitInput, git_error};
 use super::place::{BRANCH, Writable};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::files::{FileEntry, Files};
-use crate::fetch::retry::{Again, Retry, spread};
-use crate::fetch::source::{Memory, Source};
+use crate::fetch::retry::{Retry, RetrySign, spread_wait};
+use crate::fetch::source::{MemorySource, Source};
 
 /// Largest number of pushes that may be rejected because other jobs were faster. With each rejection another job has written; for
 /// more parallel jobs than this, a bucket is the better place.
@@ -46,11 +46,11 @@ impl Branch {
         if !is_name(name) {
             return Err(wrong("is not a branch name").with_help("write branch:precision-history"));
         }
-        let git = Git::around(folder).ok_or_else(|| {
+        let git = Git::from_folder(folder).ok_or_else(|| {
             wrong("there is no git repository here")
                 .with_help(format!("run it in a checked-out repository, or {OTHERWISE}"))
         })?;
-        let remotes = git.run(&["remote"], With::default())?;
+        let remotes = git.run(&["remote"], GitInput::default())?;
         if !remotes.ok {
             return Err(
                 wrong(&remotes.complaint).with_help(format!("run it in a checked-out repository, or {OTHERWISE}"))
@@ -77,13 +77,13 @@ impl Branch {
     }
 
     fn tip_once(&self) -> Result<Option<String>> {
-        let listed = self.git.text(&["ls-remote", "--heads", &self.remote, &self.reference], With::default())?;
+        let listed = self.git.text(&["ls-remote", "--heads", &self.remote, &self.reference], GitInput::default())?;
         let fits =
             |line: &str| line.split_once('\t').filter(|(_, name)| *name == self.reference).map(|(id, _)| id.to_owned());
         let Some(tip) = listed.lines().find_map(fits) else { return Ok(None) };
-        if !self.git.run(&["cat-file", "-e", &format!("{tip}^{{commit}}")], With::default())?.ok {
+        if !self.git.run(&["cat-file", "-e", &format!("{tip}^{{commit}}")], GitInput::default())?.ok {
             let fetch = ["fetch", "--quiet", "--no-tags", "--no-recurse-submodules", &self.remote, &self.reference];
-            self.git.text(&fetch, With::default())?;
+            self.git.text(&fetch, GitInput::default())?;
         }
         Ok(Some(tip))
     }
@@ -102,8 +102,8 @@ impl Branch {
 
     /// Sleeps for a time that differs between processes, so that those which started together do not retry together.
     fn sleep(&self, tried: u32) {
-        let wait = self.retry.wait(tried.min(4), Again::Unclear(None));
-        std::thread::sleep(spread(wait, u64::from(std::process::id() % 32) * 8));
+        let wait = self.retry.wait(tried.min(4), RetrySign::Unclear(None));
+        std::thread::sleep(spread_wait(wait, u64::from(std::process::id() % 32) * 8));
     }
 
     /// Commits the index lines that `edit` makes for the tip, and repeats that until the remote accepts the push. Without lines there is
@@ -118,13 +118,13 @@ impl Branch {
             }
             let commit = self.commit_lines(tip.as_deref(), &lines, message)?;
             let push = ["push", "--quiet", "--no-verify", &self.remote, &format!("{commit}:{}", self.reference)];
-            let ran = self.git.run(&push, With::default())?;
+            let ran = self.git.run(&push, GitInput::default())?;
             if ran.ok {
                 return Ok(());
             }
             // The remote's tip tells whether another job was faster: if it has not changed, the push failed for another reason.
             if self.tip()? == tip {
-                self.pause(&mut tried, failed(&push, &ran))?;
+                self.pause(&mut tried, git_error(&push, &ran))?;
             } else if races < MOST_RACES {
                 races += 1;
                 self.sleep(races);
@@ -137,18 +137,18 @@ impl Branch {
 
     /// A commit on top of `tip` with `lines` put into its tree.
     fn commit_lines(&self, tip: Option<&str>, lines: &[u8], message: &str) -> Result<String> {
-        let folder = self.git.text(&["rev-parse", "--absolute-git-dir"], With::default())?;
+        let folder = self.git.text(&["rev-parse", "--absolute-git-dir"], GitInput::default())?;
         let folder = tempfile::Builder::new().prefix("precision-gate-").tempdir_in(&folder);
         let folder = folder.map_err(|error| Error::io(&self.location, &error).with_help(OTHERWISE))?;
         // A separate index for this call; git creates the file.
         let index = folder.path().join("index");
-        let with = With { index: Some(&index), ..With::default() };
+        let with = GitInput { index: Some(&index), ..GitInput::default() };
         self.git.text(&["read-tree", tip.unwrap_or("--empty")], with)?;
-        self.git.text(&["update-index", "-z", "--index-info"], With { input: lines, ..with })?;
+        self.git.text(&["update-index", "-z", "--index-info"], GitInput { input: lines, ..with })?;
         let tree = self.git.text(&["write-tree"], with)?;
         let mut arguments = vec!["commit-tree", &tree, "-m", message];
         arguments.extend(tip.iter().flat_map(|tip| ["-p", tip]));
-        self.git.text(&arguments, With::default())
+        self.git.text(&arguments, GitInput::default())
     }
 
     /// Files below `folder` of a commit.
@@ -158,9 +158,9 @@ impl Branch {
         if !folder.is_empty() {
             arguments.extend(["--", &below]);
         }
-        let ran = self.git.run(&arguments, With::default())?;
+        let ran = self.git.run(&arguments, GitInput::default())?;
         if !ran.ok {
-            return Err(failed(&arguments, &ran));
+            return Err(git_error(&arguments, &ran));
         }
         let text = String::from_utf8_lossy(&ran.stdout);
         let prefix = if folder.is_empty() { "" } else { &below };
@@ -185,9 +185,10 @@ impl Writable for Branch {
     }
 
     fn put(&self, path: &str, bytes: &[u8]) -> Result<()> {
-        let blob = self.git.text(&["hash-object", "-w", "--stdin"], With { input: bytes, ..With::default() })?;
+        let blob =
+            self.git.text(&["hash-object", "-w", "--stdin"], GitInput { input: bytes, ..GitInput::default() })?;
         self.commit(&format!("Record {path} {NO_PIPELINE}"), &|tip| {
-            let is_there = |tip: &str| self.git.run(&["cat-file", "-e", &format!("{tip}:{path}")], With::default());
+            let is_there = |tip: &str| self.git.run(&["cat-file", "-e", &format!("{tip}:{path}")], GitInput::default());
             let is_there = tip.map(is_there).transpose()?.is_some_and(|ran| ran.ok);
             Ok(if is_there { Vec::new() } else { format!("100644 {blob}\t{path}\0").into_bytes() })
         })
@@ -258,8 +259,8 @@ impl Files for BranchFiles {
             return Err(Error::new(ErrorKind::LimitExceeded, path, message));
         }
         let arguments = ["cat-file", "blob", &blob.id];
-        let ran = self.git.run(&arguments, With::default())?;
-        if ran.ok { Ok(Arc::new(Memory::new(path, ran.stdout))) } else { Err(failed(&arguments, &ran)) }
+        let ran = self.git.run(&arguments, GitInput::default())?;
+        if ran.ok { Ok(Arc::new(MemorySource::new(path, ran.stdout))) } else { Err(git_error(&arguments, &ran)) }
     }
 }
 

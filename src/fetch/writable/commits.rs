@@ -8,7 +8,7 @@ use std::io::{self, BufRead, BufReader, Read as _, Write as _};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout};
 
-use super::git::{Git, With};
+use super::git::{Git, GitInput};
 
 /// Largest size in bytes of a list of files: two million files.
 const MOST_LISTED: u64 = 256 << 20;
@@ -43,7 +43,7 @@ impl EntryKind {
 
 /// A file of a commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct CommitEntry {
     /// Its kind.
     pub kind: EntryKind,
     /// Id of its content.
@@ -56,9 +56,9 @@ pub struct ChangedFile {
     /// Path in the repository; `None` where it is no UTF-8.
     pub path: Option<String>,
     /// The earlier commit's.
-    pub old: Entry,
+    pub old: CommitEntry,
     /// The later commit's.
-    pub new: Entry,
+    pub new: CommitEntry,
 }
 
 /// Two commits.
@@ -74,16 +74,17 @@ pub struct Commits {
 /// # Errors
 /// A reason in words: no git, no repository, a clone without the history that both have in common.
 pub fn change_since(folder: &Path, bases: &[String]) -> Result<Commits, String> {
-    let Some(git) = Git::around(folder) else { return Err("the source is in no checkout of git".into()) };
+    let Some(git) = Git::from_folder(folder) else { return Err("the source is in no checkout of git".into()) };
     let commit = |name: &str| {
         let name = format!("{name}^{{commit}}");
-        git.text(&["rev-parse", "--verify", "--quiet", "--end-of-options", &name], With::default())
+        git.text(&["rev-parse", "--verify", "--quiet", "--end-of-options", &name], GitInput::default())
     };
     let head = commit("HEAD").map_err(|error| format!("the checkout has no commit: {error}"))?;
     let known = bases.iter().filter(|base| !base.is_empty()).filter_map(|base| Some((base, commit(base).ok()?)));
     // A branch of this clone at the checked-out commit may be the change's own branch with the name of the target.
     let is_apart = |(base, commit): &(&String, String)| !base.starts_with("refs/heads/") || *commit != head;
-    let mut common = known.filter(is_apart).map(|(_, base)| git.text(&["merge-base", &base, &head], With::default()));
+    let mut common =
+        known.filter(is_apart).map(|(_, base)| git.text(&["merge-base", &base, &head], GitInput::default()));
     match common.find_map(Result::ok) {
         Some(base) => Ok(Commits { base, head, git: git.clone() }),
         None => Err(format!("the checkout does not hold the history in common with {}", bases.join(" or "))),
@@ -100,14 +101,14 @@ impl Commits {
     ///
     /// # Errors
     /// A reason in words.
-    pub fn files(&self) -> Result<Vec<(String, Entry)>, String> {
-        let list = self.git.listed(&["ls-tree", "-r", "-z", "--full-tree", &self.head], MOST_LISTED)?;
+    pub fn files(&self) -> Result<Vec<(String, CommitEntry)>, String> {
+        let list = self.git.limited_output(&["ls-tree", "-r", "-z", "--full-tree", &self.head], MOST_LISTED)?;
         let entry = |line: &[u8]| {
             let tab = memchr::memchr(b'\t', line)?;
             let mut words = line.get(..tab)?.split(|byte| *byte == b' ');
             let kind = EntryKind::of(words.next()?);
             let id = String::from_utf8_lossy(words.nth(1)?).into_owned();
-            Some((String::from_utf8(line.get(tab + 1..)?.to_vec()).ok()?, Entry { kind, id }))
+            Some((String::from_utf8(line.get(tab + 1..)?.to_vec()).ok()?, CommitEntry { kind, id }))
         };
         Ok(list.split(|byte| *byte == 0).filter_map(entry).collect())
     }
@@ -116,10 +117,10 @@ impl Commits {
     ///
     /// # Errors
     /// A reason in words.
-    pub fn changed(&self) -> Result<Vec<ChangedFile>, String> {
+    pub fn changed_files(&self) -> Result<Vec<ChangedFile>, String> {
         let call = ["diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--no-renames", "--ignore-submodules=none"];
         let call = [&call[..], &["--no-ext-diff", "--no-textconv", &self.base, &self.head]].concat();
-        let list = self.git.listed(&call, MOST_LISTED)?;
+        let list = self.git.limited_output(&call, MOST_LISTED)?;
         let mut parts = list.split(|byte| *byte == 0);
         let mut changed = Vec::new();
         while let Some(about) = parts.next().and_then(|part| part.strip_prefix(b":")) {
@@ -127,7 +128,8 @@ impl Commits {
             let (Some(path), [old, new, old_id, new_id, ..]) = (parts.next(), words.as_slice()) else {
                 return Err("git diff-tree answers in an unknown form".into());
             };
-            let entry = |mode, id| Entry { kind: EntryKind::of(mode), id: String::from_utf8_lossy(id).into_owned() };
+            let entry =
+                |mode, id| CommitEntry { kind: EntryKind::of(mode), id: String::from_utf8_lossy(id).into_owned() };
             let path = String::from_utf8(path.to_vec()).ok();
             changed.push(ChangedFile { path, old: entry(old, old_id), new: entry(new, new_id) });
         }

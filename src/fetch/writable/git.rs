@@ -55,7 +55,7 @@ pub(super) struct Git {
 }
 
 /// Result of a call.
-pub(super) struct Ran {
+pub(super) struct GitOutput {
     /// Whether the exit code was 0.
     pub(super) ok: bool,
     /// Its output.
@@ -66,7 +66,7 @@ pub(super) struct Ran {
 
 /// Input of a call beside its arguments.
 #[derive(Clone, Copy, Default)]
-pub(super) struct With<'a> {
+pub(super) struct GitInput<'a> {
     /// Standard input.
     pub(super) input: &'a [u8],
     /// An index instead of the working tree's.
@@ -75,7 +75,7 @@ pub(super) struct With<'a> {
 
 impl Git {
     /// Git in the repository whose checkout contains `folder`; `None` if there is none.
-    pub(super) fn around(folder: &Path) -> Option<Self> {
+    pub(super) fn from_folder(folder: &Path) -> Option<Self> {
         let folder = folder.canonicalize().ok()?;
         let root = folder.ancestors().find(|folder| folder.join(".git").exists())?;
         Some(Self { root: root.to_owned() })
@@ -116,7 +116,7 @@ impl Git {
     ///
     /// # Errors
     /// A reason in words: no such program, git's error text where the call fails, too long an output.
-    pub(super) fn listed(&self, arguments: &[&str], most: u64) -> std::result::Result<Vec<u8>, String> {
+    pub(super) fn limited_output(&self, arguments: &[&str], most: u64) -> std::result::Result<Vec<u8>, String> {
         let mut command = self.command(arguments);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().map_err(|error| no_git(&error.to_string()).to_string())?;
@@ -142,7 +142,7 @@ impl Git {
     ///
     /// # Errors
     /// `Usage` where there is no such program.
-    pub(super) fn run(&self, arguments: &[&str], with: With<'_>) -> Result<Ran> {
+    pub(super) fn run(&self, arguments: &[&str], with: GitInput<'_>) -> Result<GitOutput> {
         let mut command = self.command(arguments);
         if let Some(index) = with.index {
             command.env("GIT_INDEX_FILE", index);
@@ -152,24 +152,24 @@ impl Git {
         if ended.status.code() == Some(NOT_RUN) {
             return Err(no_git(&complaint));
         }
-        Ok(Ran { ok: ended.status.success(), stdout: ended.stdout, complaint })
+        Ok(GitOutput { ok: ended.status.success(), stdout: ended.stdout, complaint })
     }
 
     /// The output of a call that must not fail, without the line break at its end.
     ///
     /// # Errors
     /// As [`run`](Self::run); `Unavailable` with git's error text where the call fails.
-    pub(super) fn text(&self, arguments: &[&str], with: With<'_>) -> Result<String> {
+    pub(super) fn text(&self, arguments: &[&str], with: GitInput<'_>) -> Result<String> {
         let ran = self.run(arguments, with)?;
         if !ran.ok {
-            return Err(failed(arguments, &ran));
+            return Err(git_error(arguments, &ran));
         }
         Ok(String::from_utf8_lossy(&ran.stdout).trim_end().to_owned())
     }
 }
 
 /// The error of a call that failed.
-pub(super) fn failed(arguments: &[&str], ran: &Ran) -> Error {
+pub(super) fn git_error(arguments: &[&str], ran: &GitOutput) -> Error {
     let command = arguments.first().copied().unwrap_or_default();
     Error::new(ErrorKind::Unavailable, format!("git {command}"), &ran.complaint)
 }
@@ -221,12 +221,12 @@ pub fn commits_between(folder: &Path, from: &str, to: &str, most: usize) -> Opti
     if !is_name(from) || !is_name(to) {
         return None;
     }
-    let git = Git::around(folder)?;
+    let git = Git::from_folder(folder)?;
     let range = format!("{from}..{to}");
-    let total = git.text(&["rev-list", "--count", &range], With::default()).ok()?.parse().ok()?;
+    let total = git.text(&["rev-list", "--count", &range], GitInput::default()).ok()?.parse().ok()?;
     let most = format!("--max-count={most}");
     let log = ["log", &most, "--format=%H %s", "--no-color", "--no-ext-diff", "--no-show-signature", &range];
-    let listed = git.text(&log, With::default()).ok()?;
+    let listed = git.text(&log, GitInput::default()).ok()?;
     let commit = |line: &str| {
         let (id, subject) = line.split_once(' ').unwrap_or((line, ""));
         (id.to_owned(), subject.to_owned())
@@ -236,7 +236,7 @@ pub fn commits_between(folder: &Path, from: &str, to: &str, most: usize) -> Opti
 
 /// The address of the repository's remote `origin`, around `folder`; `None` where there is none.
 pub fn origin_of(folder: &Path) -> Option<String> {
-    Git::around(folder)?.text(&["remote", "get-url", "origin"], With::default()).ok()
+    Git::from_folder(folder)?.text(&["remote", "get-url", "origin"], GitInput::default()).ok()
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Compares a run's baseline with its manifest: whether the files are the recorded ones, and whether they are still current.
 
-use super::manifest::{Approval, Manifest, Recorded, changed};
+use super::manifest::{Approval, BaselineOrigin, Manifest, changed};
 use super::{facts, verify};
 use crate::error::Result;
 use crate::fetch::Digest;
@@ -8,7 +8,7 @@ use crate::fetch::progress::Progress;
 use crate::gate::discover::Inventory;
 use crate::judge::location as rules;
 use crate::policy::Policy;
-use crate::policy::location::Named;
+use crate::policy::location::PolicyLocation;
 use crate::policy::value::Date;
 use crate::result::Verified;
 use crate::result::finding::Finding;
@@ -33,13 +33,13 @@ pub fn findings(
     let Some(manifest) = manifest else { return Ok(without_manifest(baseline, policy)) };
     let mut findings: Vec<Finding> = changed_bytes(manifest, baseline, policy, progress).into_iter().collect();
     findings.extend(age(manifest, policy));
-    let now = facts::of_inventory(candidate);
-    let root = policy.source_root.as_ref().map(Named::held).transpose()?;
+    let now = facts::recorded_facts(candidate);
+    let root = policy.source_root.as_ref().map(PolicyLocation::trusted).transpose()?;
     let root = root.map_or(std::path::Path::new("."), AsRef::as_ref);
     let sources = if manifest.recorded.sources.is_empty() {
         std::collections::BTreeMap::new()
     } else {
-        facts::sources(root, &policy.baselines.sources)?
+        facts::source_digests(root, &policy.baselines.sources)?
     };
     findings.extend(moved(&manifest.recorded, &now, &sources, baseline));
     Ok(findings)
@@ -51,7 +51,7 @@ pub fn verified(manifest: &Manifest, standing: &[Finding], profile: Profile) -> 
     if standing.iter().any(|finding| finding.is(&rules::CHANGED)) {
         return None;
     }
-    let Recorded { commit, image, hardware, versions, .. } = manifest.recorded.clone();
+    let BaselineOrigin { commit, image, hardware, versions, .. } = manifest.recorded.clone();
     let Approval { by, reason, date, .. } = manifest.approval.clone();
     Some(Verified {
         manifest: manifest.name.clone(),
@@ -82,7 +82,7 @@ fn changed_bytes(
     progress: &dyn Progress,
 ) -> Option<Finding> {
     let reason = if policy.profile == Profile::Release {
-        match verify::files_of(baseline.all_files(), progress) {
+        match verify::file_facts(baseline.all_files(), progress) {
             Ok(found) => verify::differences(manifest, &found).into_iter().next(),
             Err(error) => Some(error.to_string()),
         }
@@ -105,8 +105,8 @@ fn age(manifest: &Manifest, policy: &Policy) -> Option<Finding> {
 /// Findings about changes since the baseline was recorded. Package versions are not compared here: they differ between the
 /// two platforms anyway, and the config check judges them.
 fn moved(
-    recorded: &Recorded,
-    now: &Recorded,
+    recorded: &BaselineOrigin,
+    now: &BaselineOrigin,
     sources: &std::collections::BTreeMap<String, Digest>,
     baseline: &Inventory,
 ) -> Vec<Finding> {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::manifest::Recorded;
+use super::manifest::BaselineOrigin;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::{Digest, Files};
 use crate::gate::discover::Inventory;
@@ -41,9 +41,9 @@ const SEEDS: [&str; 4] = ["seed", "--seed", "random_seed", "train_seed"];
 const SKIPPED: [&str; 3] = [".git", "target", "node_modules"];
 
 /// Facts from the packs of a side. Where several packs disagree, the first in path order counts.
-pub fn of_inventory(inventory: &Inventory) -> Recorded {
-    let mut recorded = Recorded::default();
-    for pack in inventory.all::<Pack>() {
+pub fn recorded_facts(inventory: &Inventory) -> BaselineOrigin {
+    let mut recorded = BaselineOrigin::default();
+    for pack in inventory.artifacts::<Pack>() {
         for (name, version) in packages(pack).chain(parts(pack)) {
             recorded.versions.entry(name).or_insert(version);
         }
@@ -85,7 +85,7 @@ fn parts(pack: &Pack) -> impl Iterator<Item = (String, String)> {
 ///
 /// # Errors
 /// `Usage` where `root` cannot be listed or a file cannot be read.
-pub fn sources(root: &Path, patterns: &[Pattern]) -> Result<BTreeMap<String, Digest>> {
+pub fn source_digests(root: &Path, patterns: &[Pattern]) -> Result<BTreeMap<String, Digest>> {
     let mut found = BTreeMap::new();
     if patterns.is_empty() {
         return Ok(found);

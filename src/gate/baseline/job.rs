@@ -15,7 +15,7 @@ const JUDGING_EVENTS: [&str; 5] =
     ["pull_request", "pull_request_target", "merge_group", "merge_request_event", "external_pull_request_event"];
 
 /// Path of the file that marks this job as one that has judged; `None` outside of CI.
-pub fn mark(environment: &Environment) -> Option<PathBuf> {
+pub fn judged_mark(environment: &Environment) -> Option<PathBuf> {
     let name = JOBS.iter().find_map(|parts| {
         let values: Option<Vec<&str>> = parts.iter().map(|part| environment.get(part)).collect();
         values.map(|values| values.join("-"))
@@ -32,7 +32,7 @@ pub fn mark(environment: &Environment) -> Option<PathBuf> {
 pub fn may_promote(environment: &Environment) -> Result<()> {
     let event = environment.first(&["GITHUB_EVENT_NAME", "CI_PIPELINE_SOURCE"]).unwrap_or_default();
     // Any entry of that name counts: a dangling link there could have kept the mark from being written.
-    let has_judged = mark(environment).is_some_and(|mark| mark.symlink_metadata().is_ok());
+    let has_judged = judged_mark(environment).is_some_and(|mark| mark.symlink_metadata().is_ok());
     let reason = if has_judged {
         "this job has judged a run: a gate that writes its own baseline cannot fail"
     } else if JUDGING_EVENTS.contains(&event) {
@@ -66,7 +66,7 @@ mod tests {
         assert!(may_promote(&Environment::default()).is_ok(), "at a desk");
         assert!(may_promote(&github("pull_request")).is_err());
         assert!(may_promote(&github("workflow_dispatch")).is_ok());
-        std::fs::write(mark(&github("workflow_dispatch")).expect("in CI"), "").expect("written");
+        std::fs::write(judged_mark(&github("workflow_dispatch")).expect("in CI"), "").expect("written");
         assert!(may_promote(&github("workflow_dispatch")).is_err(), "it has judged meanwhile");
         let gitlab: Environment =
             [("CI_JOB_ID", "9"), ("CI_PIPELINE_SOURCE", "merge_request_event")].into_iter().collect();

@@ -27,7 +27,7 @@ pub struct Manifest {
     /// Every file, by path below the location.
     pub files: BTreeMap<String, FileFact>,
     /// Origin of the run.
-    pub recorded: Recorded,
+    pub recorded: BaselineOrigin,
     /// Largest differences between repeats of the case.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub noise: Option<NoiseBand>,
@@ -48,7 +48,7 @@ pub struct FileFact {
 /// Origin of a baseline. A field is empty where it is not known.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Recorded {
+pub struct BaselineOrigin {
     /// Commit of the training code.
     pub commit: String,
     /// Digest of the container image.
@@ -149,7 +149,7 @@ fn damaged(name: &str, message: String) -> Error {
         .with_help("restore it from the repository, or promote the baseline again")
 }
 
-impl Recorded {
+impl BaselineOrigin {
     /// Differences from an older record, in words, one line each; a field that only one of the two records holds is one.
     pub fn changes_since(&self, old: &Self) -> Vec<String> {
         let singles = [

@@ -14,7 +14,7 @@ use crate::fetch::{ByteSource, Digest, Files};
 const BLOCK: usize = 1 << 20;
 
 /// Digests of every file.
-pub fn files_of(files: &dyn Files, progress: &dyn Progress) -> Result<BTreeMap<String, FileFact>> {
+pub fn file_facts(files: &dyn Files, progress: &dyn Progress) -> Result<BTreeMap<String, FileFact>> {
     progress.begin("reading every file", files.list().len() as u64);
     let of = |entry: &crate::fetch::FileEntry| {
         let source = files.open(&entry.path)?;

@@ -7,16 +7,16 @@ use crate::error::Result;
 use crate::fetch::Files;
 use crate::fetch::progress::Progress;
 use crate::gate::discover::Inventory;
-use crate::gate::outcome::{CheckOutcome, damaged};
+use crate::gate::outcome::{CheckOutcome, damaged_finding};
 use crate::judge::checkpoint::weight_sync::{
     JudgedSync, Synchronisation, damaged_part, judge_lone_stage, judge_pointers, judge_sync,
 };
-use crate::pair::checkpoint::{NameRule, aligned};
+use crate::pair::checkpoint::{TensorNameRule, align_checkpoints};
 use crate::pair::weight_sync::{NamePairs, SyncLink, is_embedding, is_output, name_pairs, sync_links};
 use crate::policy::Policy;
 use crate::policy::tokens::CastType;
-use crate::read::checkpoint::{Checkpoint, Parameter};
-use crate::read::weight_sync::{NamedTensors, Stage, SyncDamage, SyncFile, SyncRecord, SyncRecords, TensorDigest};
+use crate::read::checkpoint::{Checkpoint, CheckpointParameter};
+use crate::read::weight_sync::{NamedTensors, SyncDamage, SyncFile, SyncRecord, SyncRecords, SyncStage, TensorDigest};
 use crate::read::weight_sync::{named_tensors, sync_records};
 use crate::result::finding::Finding;
 use crate::result::unit::{SyncUnit, Unit};
@@ -37,7 +37,7 @@ pub(super) fn judge(
 ) {
     let inventories = PerSide { baseline, candidate: Some(candidate) };
     let records = PerSide::of(|side| {
-        let of = |inventory: &Inventory| sync_records(inventory.all_files(), inventory.all::<SyncFile>());
+        let of = |inventory: &Inventory| sync_records(inventory.all_files(), inventory.artifacts::<SyncFile>());
         inventories[side].map(of).unwrap_or_default()
     });
     let files = PerSide::of(|side| inventories[side].map(Inventory::all_files));
@@ -59,7 +59,7 @@ pub(super) fn judge(
     }
     run.pointers(outcome);
     for side in Side::BOTH {
-        outcome.say(records[side].damages.iter().map(|damage| damaged_part(damage, side)));
+        outcome.add_findings(records[side].damages.iter().map(|damage| damaged_part(damage, side)));
     }
 }
 
@@ -73,7 +73,7 @@ fn is_same(one: &SyncRecord, other: &SyncRecord) -> bool {
 
 fn lone_unit(record: &SyncRecord, side: Side) -> SyncUnit {
     let mut unit = SyncUnit { side: Some(side), ..SyncUnit::empty(record.step, record.rank) };
-    let path = if record.stage == Stage::Received { &mut unit.to } else { &mut unit.from };
+    let path = if record.stage == SyncStage::Received { &mut unit.to } else { &mut unit.from };
     path.clone_from(&record.path);
     unit
 }
@@ -158,14 +158,17 @@ impl Run<'_> {
         let ((left, our_damages), (right, their_damages)) = match opened {
             [(_, Ok(left)), (_, Ok(right))] => ((left.tensors, left.damages), (right.tensors, right.damages)),
             opened => {
-                let errors = opened.into_iter().filter_map(|(side, tensors)| Some(damaged(ID, side, &tensors.err()?)));
+                let errors =
+                    opened.into_iter().filter_map(|(side, tensors)| Some(damaged_finding(ID, side, &tensors.err()?)));
                 return Err(errors.collect());
             }
         };
         let of = |side: Side, damages: Vec<SyncDamage>| damages.into_iter().map(move |damage| (side, damage));
         let damages = of(link.from.0, our_damages).chain(of(link.to.0, their_damages)).collect();
         let (left, right) = self.under_common_names(left, right);
-        let names = |tensors: &[(String, Parameter)]| tensors.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
+        let names = |tensors: &[(String, CheckpointParameter)]| {
+            tensors.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>()
+        };
         let (our_names, their_names) = (names(&left), names(&right));
         let mut pairing = self.pairing(&our_names, &their_names);
         let embedding = left.iter().find(|(name, _)| is_embedding(name)).map(|(_, tensor)| tensor);
@@ -197,14 +200,15 @@ impl Run<'_> {
         }
         let checkpoint =
             |tensors: Named| Checkpoint { parameters: tensors.into_iter().collect(), ..Checkpoint::default() };
-        let rule = |rule: &crate::policy::checkpoint::NameRule| NameRule {
+        let rule = |rule: &crate::policy::checkpoint::NameRule| TensorNameRule {
             from: rule.from.clone(),
             to: rule.to.clone(),
             transpose: rule.transpose,
             axis: usize::from(rule.axis),
         };
-        let rules: Vec<NameRule> = section.names.iter().map(rule).collect();
-        let PerSide { baseline, candidate } = aligned(checkpoint(left), checkpoint(right), &rules).checkpoints;
+        let rules: Vec<TensorNameRule> = section.names.iter().map(rule).collect();
+        let PerSide { baseline, candidate } =
+            align_checkpoints(checkpoint(left), checkpoint(right), &rules).checkpoints;
         (baseline.parameters.into_iter().collect(), candidate.parameters.into_iter().collect())
     }
 
@@ -292,7 +296,7 @@ fn as_texts(names: &[String]) -> Vec<&str> {
 }
 
 /// Names with their tensors.
-type Named = Vec<(String, Parameter)>;
+type Named = Vec<(String, CheckpointParameter)>;
 
 /// Names of two stages, paired, and those that the policy leaves out.
 struct Pairing {

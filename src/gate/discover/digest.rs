@@ -10,7 +10,7 @@ use rayon::prelude::*;
 use sha2::{Digest, Sha256};
 
 use crate::error::Result;
-use crate::fetch::{ByteSource, FileEntry, Files, RoomAhead, Source};
+use crate::fetch::{ByteSource, FileEntry, Files, ReadAheadRoom, Source};
 
 /// Bytes read at once.
 const BLOCK: usize = 1 << 20;
@@ -32,7 +32,7 @@ pub enum Extent {
 
 /// The digest of a file's path, its length, and as much of its content as `extent` says.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct OfFile {
+pub(super) struct FileDigest {
     pub(super) extent: Extent,
     pub(super) digest: [u8; 32],
 }
@@ -41,7 +41,7 @@ pub(super) struct OfFile {
 pub(super) struct DigestedFiles {
     files: Arc<dyn Files>,
     /// By index of the file.
-    digests: Box<[OnceLock<OfFile>]>,
+    digests: Box<[OnceLock<FileDigest>]>,
     /// Digests of path, length and directory of remote files, by index. Each is computed when a reader fetches the file's end,
     /// which saves a request per file.
     ends: Arc<[OnceLock<[u8; 32]>]>,
@@ -56,12 +56,12 @@ impl DigestedFiles {
     }
 
     /// Computes the digests that reading the files later does not yield by itself; `extent` says how much of each file counts.
-    pub(super) fn take_first(&self, extent: impl Fn(&FileEntry) -> Extent + Sync) {
+    pub(super) fn take_unread_digests(&self, extent: impl Fn(&FileEntry) -> Extent + Sync) {
         self.take(|entry| Some(extent(entry)).filter(|extent| *extent != Extent::Directory || !self.is_remote()));
     }
 
     /// `sha256:…` over all files; `extent` says how much of each counts.
-    pub(super) fn whole(&self, extent: impl Fn(&FileEntry) -> Extent + Sync) -> String {
+    pub(super) fn overall_digest(&self, extent: impl Fn(&FileEntry) -> Extent + Sync) -> String {
         self.take(|entry| Some(extent(entry)));
         let mut hash = Sha256::new();
         self.digests.iter().filter_map(OnceLock::get).for_each(|file| hash.update(file.digest));
@@ -69,9 +69,9 @@ impl DigestedFiles {
     }
 
     /// The digest of the file at `path`, where one was computed.
-    pub(super) fn known(&self, path: &str) -> Option<OfFile> {
+    pub(super) fn known_digest(&self, path: &str) -> Option<FileDigest> {
         let index = self.index(path)?;
-        let end = || Some(OfFile { extent: Extent::Directory, digest: *self.ends.get(index)?.get()? });
+        let end = || Some(FileDigest { extent: Extent::Directory, digest: *self.ends.get(index)?.get()? });
         self.digests.get(index)?.get().copied().or_else(end)
     }
 
@@ -79,12 +79,12 @@ impl DigestedFiles {
         let files = self.files.list().par_iter().zip(self.digests.par_iter()).zip(self.ends.par_iter());
         files.for_each(|((entry, digest), end)| {
             if let Some(extent) = extent(entry) {
-                digest.get_or_init(|| OfFile { extent, digest: self.of(entry, extent, end.get()) });
+                digest.get_or_init(|| FileDigest { extent, digest: self.file_digest(entry, extent, end.get()) });
             }
         });
     }
 
-    fn of(&self, entry: &FileEntry, extent: Extent, end: Option<&[u8; 32]>) -> [u8; 32] {
+    fn file_digest(&self, entry: &FileEntry, extent: Extent, end: Option<&[u8; 32]>) -> [u8; 32] {
         let opened = || self.files.open(&entry.path).ok();
         match (extent, end) {
             (Extent::Directory, Some(end)) => *end,
@@ -103,7 +103,7 @@ impl DigestedFiles {
     }
 
     fn is_remote(&self) -> bool {
-        self.files.room_ahead() != RoomAhead::default()
+        self.files.read_ahead_room() != ReadAheadRoom::default()
     }
 }
 
@@ -133,8 +133,8 @@ impl Files for DigestedFiles {
         })
     }
 
-    fn room_ahead(&self) -> RoomAhead {
-        self.files.room_ahead()
+    fn read_ahead_room(&self) -> ReadAheadRoom {
+        self.files.read_ahead_room()
     }
 }
 
@@ -166,16 +166,16 @@ impl ByteSource for Digested {
         Ok(())
     }
 
-    fn expect(&self, range: Range<u64>) {
-        self.source.expect(range);
+    fn prefetch(&self, range: Range<u64>) {
+        self.source.prefetch(range);
     }
 
-    fn expect_end(&self) {
-        self.source.expect_end();
+    fn prefetch_end(&self) {
+        self.source.prefetch_end();
     }
 
-    fn memory(&self) -> u64 {
-        self.source.memory()
+    fn memory_limit(&self) -> u64 {
+        self.source.memory_limit()
     }
 
     fn in_memory(&self) -> Option<&[u8]> {

@@ -21,7 +21,7 @@ const LAUNCHERS: [&[u8]; 7] =
     [b"torchrun", b"python ", b"python3 ", b"deepspeed", b"msrun", b"accelerate launch", b"mpirun"];
 
 /// Reason for not reading a file that begins with `head`; `None` where it is none of the files that people give by mistake.
-pub(super) fn of_file(path: &str, head: &[u8]) -> Option<&'static str> {
+pub(super) fn mistaken_file_reason(path: &str, head: &[u8]) -> Option<&'static str> {
     let has = |part: &[u8]| memchr::memmem::find(head, part).is_some();
     if PACKERS.iter().any(|magic| head.starts_with(magic)) {
         return Some(OTHER_PACKER);
@@ -53,7 +53,7 @@ mod tests {
             ("train.sh", b"#!/bin/bash\ntorchrun train.py\n", Some(LAUNCH_SCRIPT)),
             ("train.log", b"torchrun train.py\n", None),
         ] {
-            assert_eq!(of_file(path, head), reason, "{path}");
+            assert_eq!(mistaken_file_reason(path, head), reason, "{path}");
         }
     }
 }

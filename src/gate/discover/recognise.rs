@@ -16,17 +16,17 @@ pub struct Recogniser {
     /// The check.
     pub check: CheckId,
     /// Evidence that it recognises a file by; recognisers with surer evidence are asked first.
-    pub by: Evidence,
+    pub evidence: RecognitionEvidence,
     /// Extent of its files that the digest of a side covers.
     pub extent: Extent,
     /// Looks at a file; `None` where it is not the check's.
-    pub look: fn(&Sample<'_>) -> Option<Recognised>,
+    pub recognise: fn(&FileSample<'_>) -> Option<RecognisedFile>,
 }
 
 /// Kinds of evidence for recognising a file, the surest first. Recognisers with the same evidence are asked in the order of
 /// the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Evidence {
+pub enum RecognitionEvidence {
     /// Name and place beside other files; the file itself may be empty.
     Place,
     /// First bytes.
@@ -36,7 +36,7 @@ pub enum Evidence {
 }
 
 /// A file as recognisers see it.
-pub struct Sample<'a> {
+pub struct FileSample<'a> {
     /// The side's files.
     pub files: &'a Arc<dyn Files>,
     /// Its path below the side's root.
@@ -52,7 +52,7 @@ pub struct Sample<'a> {
 }
 
 /// A file that a recogniser knows.
-pub enum Recognised {
+pub enum RecognisedFile {
     /// File of the check that was read.
     Read {
         /// Kind in the table of artifacts.
@@ -76,14 +76,14 @@ pub enum Recognised {
 /// Stores an artifact among those of its side.
 pub type Keep = Box<dyn FnOnce(&mut Artifacts) + Send>;
 
-impl Recognised {
+impl RecognisedFile {
     /// An artifact of the check.
     pub fn read<T: Any + Send + Sync>(kind: &'static str, artifact: T) -> Self {
         Self::Read { kind, note: "", keep: Box::new(move |artifacts| artifacts.push(artifact)) }
     }
 
     /// Several artifacts of the check in one file.
-    pub fn all<T: Any + Send + Sync>(kind: &'static str, artifacts: Vec<T>) -> Self {
+    pub fn read_several<T: Any + Send + Sync>(kind: &'static str, artifacts: Vec<T>) -> Self {
         let keep = |kept: &mut Artifacts| artifacts.into_iter().for_each(|artifact| kept.push(artifact));
         Self::Read { kind, note: "", keep: Box::new(keep) }
     }
@@ -94,7 +94,7 @@ impl Recognised {
     }
 
     /// An artifact of the check, or a damaged file with its error.
-    pub fn of<T: Any + Send + Sync>(kind: &'static str, read: Result<T>) -> Self {
+    pub fn from_result<T: Any + Send + Sync>(kind: &'static str, read: Result<T>) -> Self {
         match read {
             Ok(artifact) => Self::read(kind, artifact),
             Err(error) => Self::Damaged { kind, error },

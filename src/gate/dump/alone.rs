@@ -8,16 +8,16 @@ use crate::compare::run::Snapshot;
 use crate::fetch::Source;
 use crate::fetch::progress::Progress;
 use crate::gate::discover::Inventory;
-use crate::gate::outcome::{CheckOutcome, damaged};
+use crate::gate::outcome::{CheckOutcome, damaged_finding};
 use crate::judge::apply_policy::decide;
-use crate::judge::dump::alone::{self, At, Scan};
+use crate::judge::dump::alone::{self, DumpScan, StepRank};
 use crate::judge::dump::rules;
 use crate::judge::dump::unit::kind_of_data;
 use crate::judge::rule::artifacts;
 use crate::judge::run::watch::Watch;
 use crate::kind::Role;
-use crate::msprobe::overflow_check::{self, Rank};
-use crate::pair::unit::single;
+use crate::msprobe::overflow_check::{self, RankOverflow};
+use crate::pair::unit::units_of_one_side;
 use crate::policy::Policy;
 use crate::read::curve::CurveFile;
 use crate::read::dump::DumpFolder;
@@ -30,8 +30,8 @@ use crate::verdict::{CheckId, Side};
 
 /// One step and rank after the scan.
 struct Looked {
-    at: At,
-    scan: Scan,
+    at: StepRank,
+    scan: DumpScan,
     /// Kind of data; empty where nothing could be read.
     data: String,
     findings: Vec<Finding>,
@@ -40,7 +40,7 @@ struct Looked {
 /// Judges the candidate's dumps, one in memory at a time. Damage is a finding of its unit.
 pub(in crate::gate) fn check(candidate: &Inventory, policy: &Policy, progress: &dyn Progress) -> CheckOutcome {
     let mut outcome = CheckOutcome::new(CheckId::Dump);
-    let (folders, doubled) = single(candidate.all::<DumpFolder>());
+    let (folders, doubled) = units_of_one_side(candidate.artifacts::<DumpFolder>());
     let missing = ranks_missing(&folders);
     progress.begin("looking through dumps", folders.len() as u64);
     let mut steps: BTreeMap<u64, Vec<&DumpFolder>> = BTreeMap::new();
@@ -49,11 +49,11 @@ pub(in crate::gate) fn check(candidate: &Inventory, policy: &Policy, progress: &
     }
     let mut watch = Watch::new(&policy.health.replicas);
     for (at, ranks) in steps {
-        watch.take(at, step(&ranks, policy, progress, &mut outcome));
+        watch.add_step(at, step(&ranks, policy, progress, &mut outcome));
     }
     let (told, looked) = watch.finish(training_steps(candidate));
     carry_checksums(&mut outcome, &looked);
-    outcome.say(told);
+    outcome.add_findings(told);
     outcome.looked.extend(looked);
     let twice = doubled.into_iter().map(|folder| {
         let finding = Finding::new(&artifacts::AMBIGUOUS, &folder.records).of_check(CheckId::Dump);
@@ -62,7 +62,7 @@ pub(in crate::gate) fn check(candidate: &Inventory, policy: &Policy, progress: &
     });
     let mut findings: Vec<Finding> = twice.chain(missing).collect();
     findings.extend(candidate.overflow_checks().iter().map(answer_of));
-    outcome.say(findings);
+    outcome.add_findings(findings);
     outcome
 }
 
@@ -116,7 +116,7 @@ fn step(
         looked.push(one);
         progress.advance(1);
     }
-    let mut names = overflow_check::names(&ranks);
+    let mut names = overflow_check::named_operations(&ranks);
     let origin = origin(&looked);
     for one in looked {
         let named = names.remove(&one.at.rank);
@@ -127,7 +127,7 @@ fn step(
 
 /// Number of training steps by a log beside the dumps.
 fn training_steps(candidate: &Inventory) -> Option<u64> {
-    let series = candidate.all::<CurveFile>().iter().flat_map(|file| &file.series);
+    let series = candidate.artifacts::<CurveFile>().iter().flat_map(|file| &file.series);
     series.filter(|series| metric::role(series.name()) == Role::Loss).map(|series| series.shape().len as u64).max()
 }
 
@@ -147,21 +147,21 @@ fn carry_checksums(outcome: &mut CheckOutcome, looked: &[run::Looked]) {
     outcome.observations.retain(|one| !one.finding.is(&rules::NOTHING_COMPARED));
 }
 
-fn look(folder: &DumpFolder, ranks: &mut BTreeMap<Option<u64>, Rank>) -> (Looked, Option<Snapshot>) {
-    let at = At { step: folder.step, rank: folder.rank };
+fn look(folder: &DumpFolder, ranks: &mut BTreeMap<Option<u64>, RankOverflow>) -> (Looked, Option<Snapshot>) {
+    let at = StepRank { step: folder.step, rank: folder.rank };
     match folder.read() {
         Ok(dump) => {
-            ranks.extend(overflow_check::rank(&dump).map(|rank| (at.rank, rank)));
+            ranks.extend(overflow_check::rank_overflow(&dump).map(|rank| (at.rank, rank)));
             let scan = alone::scan(&dump, at);
-            let findings = alone::gaps(&dump, &scan, at);
-            (Looked { at, scan, data: kind_of_data(&dump).to_owned(), findings }, Some(Snapshot::of(&dump)))
+            let findings = alone::gap_findings(&dump, &scan, at);
+            (Looked { at, scan, data: kind_of_data(&dump).to_owned(), findings }, Some(Snapshot::from_dump(&dump)))
         }
         Err(error) => (
             Looked {
                 at,
-                scan: Scan::default(),
+                scan: DumpScan::default(),
                 data: String::new(),
-                findings: vec![damaged(CheckId::Dump, Side::Candidate, &error)],
+                findings: vec![damaged_finding(CheckId::Dump, Side::Candidate, &error)],
             },
             None,
         ),
@@ -179,8 +179,8 @@ fn origin(looked: &[Looked]) -> Option<Culprit> {
 }
 
 /// The culprit of a unit, and the place that its wrong values came from where another rank produced them.
-fn settle(scan: Scan, origin: Option<&Culprit>) -> (Option<Culprit>, Option<Place>) {
-    let Scan { culprit, received, .. } = scan;
+fn settle(scan: DumpScan, origin: Option<&Culprit>) -> (Option<Culprit>, Option<Place>) {
+    let DumpScan { culprit, received, .. } = scan;
     let own = culprit.filter(|own| received.is_none() || !own.kind.is_minor());
     let Some((before, received)) = received else { return (own, None) };
     let collectives = |culprit: &Culprit| culprit.metrics.get(alone::COLLECTIVES).map_or(0.0, |count| count.0);
@@ -207,10 +207,10 @@ fn add(
     outcome: &mut CheckOutcome,
 ) {
     let Looked { at, scan, data, mut findings } = looked;
-    let (seen, unseen, checksummed) = (scan.seen, scan.unseen.0, scan.checksummed);
+    let (seen, unseen, checksummed) = (scan.with_statistics, scan.without_statistics.0, scan.checksummed);
     let (culprit, from) = settle(scan, origin);
     if let Some(culprit) = &culprit {
-        let finding = alone::finding_of(culprit);
+        let finding = alone::culprit_finding(culprit);
         findings.push(match &from {
             Some(Place { rank: Some(rank), op, .. }) => finding.with("from_rank", *rank).with("from", op.as_str()),
             _ => finding,

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use crate::compare::dump::{self as compare, OperationComparison};
 use crate::judge::dump::unit::UnitInput;
 use crate::read::dump::name::{Direction, OpName};
-use crate::read::dump::{Operation, Value};
+use crate::read::dump::{LeafValue, Operation};
 
 /// Errors of the messages of a step, by sender, receiver and their number among those between the two.
 #[derive(Debug, Default)]
@@ -55,7 +55,7 @@ fn messages<'a>(input: &UnitInput<'a>, apis: &[&str]) -> Vec<(Operation<'a>, &'a
 fn peer(operation: Operation<'_>) -> Option<u64> {
     let is_peer = |row: &str| [".input.1", ".input.dst", ".input.src"].contains(&row);
     operation.leaves.iter().find_map(|leaf| match leaf.value {
-        Value::Plain { value, .. } if is_peer(leaf.row.below_operation()) => u64::try_from(value.as_i64()?).ok(),
+        LeafValue::Plain { value, .. } if is_peer(leaf.row.below_operation()) => u64::try_from(value.as_i64()?).ok(),
         _ => None,
     })
 }

@@ -17,18 +17,18 @@ type Place = (u64, Option<u64>);
 
 /// Use of recorded noise in a comparison: noise that widens limits, or a recording that this comparison adds to.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Noise<'a> {
+pub struct DumpNoise<'a> {
     /// Noise that widens limits.
-    pub known: Option<&'a Known>,
+    pub known: Option<&'a KnownNoise>,
     /// Receiver of what this pair, of two repeats, shows.
-    pub recording: Option<&'a Recording>,
+    pub recording: Option<&'a NoiseRecording>,
 }
 
 /// Noise that repeats of the baseline recorded, by step and rank.
 #[derive(Debug)]
-pub struct Known(BTreeMap<Place, Arc<UnitNoise>>);
+pub struct KnownNoise(BTreeMap<Place, Arc<UnitNoise>>);
 
-impl Known {
+impl KnownNoise {
     /// The noise of `units`.
     pub fn new(units: &[UnitNoise]) -> Self {
         Self(units.iter().map(|unit| ((unit.step, unit.rank), Arc::new(unit.clone()))).collect())
@@ -41,14 +41,14 @@ impl Known {
 }
 
 /// The finding about dumps of the baseline without recorded noise; `dumps` are the paths of their records.
-pub(super) fn missing(dumps: &[String]) -> Option<Finding> {
+pub(super) fn missing_noise_finding(dumps: &[String]) -> Option<Finding> {
     let first = dumps.first()?;
     Some(Finding::new(&rules::NOISE_MISSING, first).with("count", dumps.len()))
 }
 
 /// Noise that is being recorded.
 #[derive(Debug)]
-pub struct Recording {
+pub struct NoiseRecording {
     repeats: u32,
     taken: Mutex<Taken>,
 }
@@ -59,14 +59,14 @@ struct Taken {
     too_far: Option<TooFar>,
 }
 
-impl Recording {
+impl NoiseRecording {
     /// Starts a recording from this number of repeats.
     pub fn new(repeats: u32) -> Self {
         Self { repeats, taken: Mutex::default() }
     }
 
     /// Records the noise that a judged unit shows.
-    pub(super) fn take(&self, input: &UnitInput<'_>, flows: &[OperationFlow]) {
+    pub(super) fn record_unit(&self, input: &UnitInput<'_>, flows: &[OperationFlow]) {
         let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
         let data = kind_of_data(input.baseline);
         let unit = taken.units.entry((input.step, input.rank)).or_insert_with(|| UnitNoise {
@@ -95,7 +95,7 @@ impl Recording {
     }
 
     /// Recorded noise, in the order of steps and ranks.
-    pub fn units(self) -> Vec<UnitNoise> {
+    pub fn into_units(self) -> Vec<UnitNoise> {
         self.taken.into_inner().unwrap_or_else(PoisonError::into_inner).units.into_values().collect()
     }
 }
@@ -114,7 +114,7 @@ const MOVES: [&Rule; 9] = [
 ];
 
 /// Reason why two runs with these findings are not repeats of each other; `None` where they may be.
-pub fn difference<'a>(mut findings: impl Iterator<Item = &'a Finding>) -> Option<String> {
+pub fn reason_not_repeats<'a>(mut findings: impl Iterator<Item = &'a Finding>) -> Option<String> {
     let moves = |finding: &&Finding| finding.is_any(&MOVES);
     let other = findings.find(|finding| finding.severity > Severity::Info && !moves(finding))?;
     Some(format!("`{}` at `{}` (`precision-gate explain {}`)", other.code, other.place, other.code))

@@ -7,7 +7,7 @@ use crate::compare::measurements::Measurements;
 use crate::judge::dump::reference::ReferenceErrors;
 use crate::judge::dump::rules;
 use crate::pair::dump::Renaming;
-use crate::pair::unit::{UnitPair, units};
+use crate::pair::unit::{UnitPair, pair_units};
 use crate::policy::Policy;
 use crate::read::dump::DumpFolder;
 use crate::result::finding::Finding;
@@ -32,9 +32,9 @@ impl<'a> Reference<'a> {
         measurements: &Measurements,
         renaming: &'a Renaming,
     ) -> Self {
-        let (pairs, _) = units(reference, baseline);
+        let (pairs, _) = pair_units(reference, baseline);
         let partners = pairs.into_iter().map(|pair| (pair.candidate.records.as_str(), pair.baseline)).collect();
-        Self { partners, measurements: measurements.beside(), renaming, policy, missing: Vec::new() }
+        Self { partners, measurements: measurements.uncounted_copy(), renaming, policy, missing: Vec::new() }
     }
 
     /// The errors of both sides of a unit against the reference; where there are none, the reason is noted.

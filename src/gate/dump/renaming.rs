@@ -7,7 +7,7 @@ use crate::pair::dump::{RenamedOperation, Renaming};
 const BELOW: [&str; 3] = [".input.", ".output.", ".parameters."];
 
 /// The rules of a request; those of mapping files come first.
-pub(in crate::gate) fn of(request: &Request) -> Renaming {
+pub(in crate::gate) fn renaming_of_request(request: &Request) -> Renaming {
     let (policy, matching) = (&request.policy.dump, &request.matching);
     let named =
         |(from, to): &(String, String)| RenamedOperation { from: from.clone(), to: to.clone(), places: Vec::new() };

@@ -7,22 +7,22 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use super::messages::Messages;
-use crate::compare::dump::{self as compare, Counted, UnitComparison};
+use crate::compare::dump::{self as compare, CountedPair, UnitComparison};
 use crate::compare::measurements::Measurements;
-use crate::diagnose::{self, Before, Context, Peer, PeerOperation, TensorCache};
+use crate::diagnose::{self, DumpContext, Peer, PeerOperation, StepBefore, TensorCache};
 use crate::error::{self, Error};
 use crate::fetch::progress::Progress;
 use crate::gate::dump_tables::{self, Dumps};
 use crate::judge::dump::unit::{JudgedUnit, UnitInput};
-use crate::judge::dump::update::Copies;
+use crate::judge::dump::update::RankCopies;
 use crate::judge::dump::{element_limits, preset};
 use crate::msprobe::dump::Matching;
-use crate::pair::dump::{IndexPair, Names, Renaming, bound};
-use crate::pair::layout::of_other_shapes;
+use crate::pair::dump::{DumpNames, IndexPair, Renaming, bind_arguments};
+use crate::pair::layout::rows_of_other_shapes;
 use crate::pair::unit::UnitPair;
 use crate::policy::Policy;
 use crate::policy::dump::Refinement;
-use crate::read::dump::{Dump, Parts};
+use crate::read::dump::{AssembledParts, Dump};
 use crate::report::sink::Sink;
 use crate::result::diagnosis::Diagnosis;
 use crate::result::unit::ErrorLocation;
@@ -32,7 +32,7 @@ use crate::verdict::Side;
 pub(super) type Errors = Vec<(Side, Error)>;
 
 /// A unit after reading and comparing both sides.
-pub(in crate::gate) struct Compared<'a> {
+pub(in crate::gate) struct ComparedUnit<'a> {
     pub(super) pair: &'a UnitPair<'a>,
     baseline: Dump,
     candidate: Dump,
@@ -51,13 +51,13 @@ pub(super) struct Units<'a> {
     /// Comparisons for which tensor data was read, or left out and counted, by place.
     measured: HashMap<usize, Arc<UnitComparison>>,
     /// Units that were read in parallel with an earlier one.
-    ahead: HashMap<usize, Result<Compared<'a>, Errors>>,
+    ahead: HashMap<usize, Result<ComparedUnit<'a>, Errors>>,
     /// Units that stay in memory, as many as there is room for.
-    kept: HashMap<usize, Compared<'a>>,
+    kept: HashMap<usize, ComparedUnit<'a>>,
     /// Bytes of memory left for further units.
     room: u64,
     /// The unit that was used last, if there is no room to keep it.
-    last: Option<(usize, Compared<'a>)>,
+    last: Option<(usize, ComparedUnit<'a>)>,
 }
 
 /// Facts about the ranks of a step together.
@@ -88,7 +88,7 @@ impl<'a> Units<'a> {
         progress: &dyn Progress,
         mut unreadable: impl FnMut(&UnitPair<'_>, &[(Side, Error)]),
     ) -> AcrossRanks {
-        let (mut across, mut copies) = (AcrossRanks::default(), Copies::default());
+        let (mut across, mut copies) = (AcrossRanks::default(), RankCopies::default());
         for (place, pair) in pairs.iter().enumerate() {
             if !self.ahead.contains_key(&place) {
                 self.read_ahead(place, pairs);
@@ -107,7 +107,7 @@ impl<'a> Units<'a> {
             progress.advance(1);
         }
         // With a single rank these facts are known where the errors enter, so they are left empty.
-        across.parted = copies.parted();
+        across.parted = copies.into_parted_rows();
         if self.readable.len() > 1 { across } else { AcrossRanks::default() }
     }
 
@@ -117,7 +117,7 @@ impl<'a> Units<'a> {
     }
 
     /// One unit, which is read where it is not in memory.
-    pub(super) fn get(&mut self, place: usize, pair: &'a UnitPair<'a>) -> Result<&Compared<'a>, Errors> {
+    pub(super) fn get(&mut self, place: usize, pair: &'a UnitPair<'a>) -> Result<&ComparedUnit<'a>, Errors> {
         if !self.kept.contains_key(&place) {
             let unit = match self.last.take() {
                 Some((known, unit)) if known == place => unit,
@@ -139,7 +139,7 @@ impl<'a> Units<'a> {
     /// Reads the unit at `place` and the following ones in parallel, one per core, where all of them fit in memory. Units with
     /// tensor data are not read ahead: each uses all cores, and reads its data in the order in which it is stored.
     fn read_ahead(&mut self, place: usize, pairs: &'a [UnitPair<'a>]) {
-        let Some(size) = self.kept.values().map(Compared::size).max().filter(|_| self.measured.is_empty()) else {
+        let Some(size) = self.kept.values().map(ComparedUnit::size).max().filter(|_| self.measured.is_empty()) else {
             return;
         };
         let cores = rayon::current_num_threads();
@@ -152,11 +152,11 @@ impl<'a> Units<'a> {
         self.ahead.extend(next.into_par_iter().map(read).collect::<Vec<_>>());
     }
 
-    fn read(&mut self, place: usize, pair: &'a UnitPair<'a>) -> Result<Compared<'a>, Errors> {
+    fn read(&mut self, place: usize, pair: &'a UnitPair<'a>) -> Result<ComparedUnit<'a>, Errors> {
         if let Some(known) = self.measured.get(&place) {
             let pairs = known.operations.iter().map(|operation| operation.pair);
             let (baseline, candidate, written) = bind(read(pair)?, pairs);
-            return Ok(Compared { pair, baseline, candidate, written, comparison: known.clone() });
+            return Ok(ComparedUnit { pair, baseline, candidate, written, comparison: known.clone() });
         }
         let ahead = self.ahead.remove(&place);
         let unit = ahead.unwrap_or_else(|| read_and_compare(pair, self.policy, self.renaming, self.measurements))?;
@@ -179,10 +179,10 @@ impl<'a> Units<'a> {
     }
 }
 
-impl Compared<'_> {
+impl ComparedUnit<'_> {
     /// Estimated bytes of memory that the unit takes.
     fn size(&self) -> u64 {
-        VALUE * self.baseline.operations.values() as u64
+        VALUE * self.baseline.operations.value_count() as u64
     }
 
     /// Records of the baseline.
@@ -206,7 +206,7 @@ impl Compared<'_> {
         if self.pair.candidate.tool().is_some() {
             return Ok(());
         }
-        let known = dump_tables::measured(&self.comparison);
+        let known = dump_tables::measured_pairs(&self.comparison);
         let [baseline, candidate] = match self.written.as_deref() {
             Some([baseline, candidate]) => [baseline, candidate],
             None => [&self.baseline, &self.candidate],
@@ -233,8 +233,13 @@ impl Compared<'_> {
     }
 
     /// Causes that the unit shows, with the other ranks beside it and the step before.
-    pub(super) fn diagnose(&self, judged: &JudgedUnit, peers: &[Peer], before: Option<Before<'_>>) -> Vec<Diagnosis> {
-        let mut diagnoses = self.looked_at(judged, peers, before, diagnose::in_dump);
+    pub(super) fn diagnose(
+        &self,
+        judged: &JudgedUnit,
+        peers: &[Peer],
+        before: Option<StepBefore<'_>>,
+    ) -> Vec<Diagnosis> {
+        let mut diagnoses = self.looked_at(judged, peers, before, diagnose::dump_diagnoses);
         if self.pair.candidate.tool().is_some() {
             diagnoses.iter_mut().for_each(diagnose::advise_without_call);
         }
@@ -251,12 +256,12 @@ impl Compared<'_> {
         &self,
         judged: &JudgedUnit,
         peers: &[Peer],
-        before: Option<Before<'_>>,
-        look: impl FnOnce(&Context<'_>) -> T,
+        before: Option<StepBefore<'_>>,
+        look: impl FnOnce(&DumpContext<'_>) -> T,
     ) -> T {
         let (unit, findings) = (&judged.unit, judged.findings.as_slice());
         let (input, cache) = (self.input(), TensorCache::default());
-        look(&Context { input: &input, unit, findings, folders: *self.pair, peers, before, cache: &cache })
+        look(&DumpContext { input: &input, unit, findings, folders: *self.pair, peers, before, cache: &cache })
     }
 
     /// The operation `op` of both sides, for another rank's culprit.
@@ -264,8 +269,8 @@ impl Compared<'_> {
         self.comparison.operations.iter().find_map(|comparison| {
             let (baseline, candidate) = (comparison.pair.baseline()?, comparison.pair.candidate()?);
             (self.candidate.operations.get(candidate)?.name == op).then(|| PeerOperation {
-                baseline: self.baseline.operations.only(baseline),
-                candidate: self.candidate.operations.only(candidate),
+                baseline: self.baseline.operations.single_operation(baseline),
+                candidate: self.candidate.operations.single_operation(candidate),
                 comparison: comparison.clone(),
             })
         })
@@ -290,19 +295,19 @@ pub(in crate::gate) fn read_and_compare<'a>(
     policy: &Policy,
     renaming: &Renaming,
     measurements: &Measurements,
-) -> Result<Compared<'a>, Errors> {
+) -> Result<ComparedUnit<'a>, Errors> {
     let (baseline, candidate) = read(pair)?;
-    let names = Names::of(&baseline, &candidate, renaming);
-    let pairs = crate::pair::dump::operations(&baseline, &candidate, &names);
+    let names = DumpNames::from_dumps(&baseline, &candidate, renaming);
+    let pairs = crate::pair::dump::pair_operations(&baseline, &candidate, &names);
     let (baseline, candidate, written) = bind((baseline, candidate), pairs.iter().copied());
     let preset = policy.dump.preset;
-    let tolerance = |counted: &Counted<'_>| match preset {
+    let tolerance = |counted: &CountedPair<'_>| match preset {
         Some(preset) => preset::tolerance(preset, counted.dtypes[0], counted.dtypes[1]),
         None => element_limits::tolerance(&policy.dump, counted),
     };
     let is_counted = preset.is_some() || policy.dump.counts_elements();
     let tolerance: Option<&compare::Tolerances<'_>> = if is_counted { Some(&tolerance) } else { None };
-    let exact_sums = !policy.dump.has(Refinement::SummationBound);
+    let exact_sums = !policy.dump.has_refinement(Refinement::SummationBound);
     let folders = compare::Folders {
         baseline: pair.baseline,
         candidate: pair.candidate,
@@ -311,9 +316,9 @@ pub(in crate::gate) fn read_and_compare<'a>(
         renaming,
         exact_sums,
     };
-    let mut comparison = compare::unit(&baseline, &candidate, &pairs, &folders);
-    (comparison.wrappers, comparison.prefix) = (names.wrappers(), names.prefix);
-    Ok(Compared { pair, baseline, candidate, written, comparison: Arc::new(comparison) })
+    let mut comparison = compare::compare_unit(&baseline, &candidate, &pairs, &folders);
+    (comparison.wrappers, comparison.prefix) = (names.wrapper_count(), names.prefix);
+    Ok(ComparedUnit { pair, baseline, candidate, written, comparison: Arc::new(comparison) })
 }
 
 /// Adds to paired calls the default arguments that only the other call names; returns the dumps as written last.
@@ -322,7 +327,7 @@ fn bind(
     pairs: impl Iterator<Item = IndexPair>,
 ) -> (Dump, Dump, Option<Box<[Dump; 2]>>) {
     let both = pairs.filter_map(|pair| Some((pair.baseline()?, pair.candidate()?)));
-    let Some([baseline_operations, candidate_operations]) = bound(&baseline, &candidate, both) else {
+    let Some([baseline_operations, candidate_operations]) = bind_arguments(&baseline, &candidate, both) else {
         return (baseline, candidate, None);
     };
     let written = Box::new([baseline.clone(), candidate.clone()]);
@@ -335,12 +340,12 @@ fn leave_out_other_shapes(baseline: &mut Dump, candidate: &mut Dump) {
     if baseline.parts.is_none() || candidate.parts.is_none() {
         return;
     }
-    let rows = of_other_shapes([baseline, candidate]);
+    let rows = rows_of_other_shapes([baseline, candidate]);
     if rows.is_empty() {
         return;
     }
     for dump in [baseline, candidate] {
-        dump.operations = dump.operations.without(&rows);
+        dump.operations = dump.operations.without_rows(&rows);
         if let Some(parts) = dump.parts.as_mut().and_then(Arc::get_mut) {
             parts.unmerged += rows.len() as u64;
             // Where the split of a value is not known, its copies are not known either.
@@ -350,9 +355,9 @@ fn leave_out_other_shapes(baseline: &mut Dump, candidate: &mut Dump) {
 }
 
 /// Removes values that the other side could not merge.
-fn leave_out(dump: &mut Dump, other: Option<&Parts>) {
+fn leave_out(dump: &mut Dump, other: Option<&AssembledParts>) {
     if let Some(parts) = other.filter(|parts| !parts.unmerged_rows.is_empty()) {
-        dump.operations = dump.operations.without(&parts.unmerged_rows);
+        dump.operations = dump.operations.without_rows(&parts.unmerged_rows);
     }
 }
 

@@ -1,15 +1,15 @@
 //! Evaluations of a side: their files are recognised during discovery, and read when the check runs.
 
 use super::rollouts::Tallied;
-use crate::gate::discover::{Inventory, Recognised, Sample};
-use crate::judge::evaluation::answers::measured;
+use crate::gate::discover::{FileSample, Inventory, RecognisedFile};
+use crate::judge::evaluation::answers::measure_answer;
 use crate::judge::evaluation::rollouts::RolloutTally;
-use crate::read::evaluation::{self, EvaluationFile, FileKind, Generations, Run};
+use crate::read::evaluation::{self, EvaluationFile, EvaluationFileKind, EvaluationRun, Generations};
 
 /// Evaluations of a side.
-pub(super) struct Found {
+pub(super) struct SideEvaluations {
     /// Runs of harnesses.
-    pub(super) runs: Vec<Run>,
+    pub(super) runs: Vec<EvaluationRun>,
     /// Generation records.
     pub(super) generations: Vec<Generations>,
     /// Rollouts by folder.
@@ -17,19 +17,20 @@ pub(super) struct Found {
 }
 
 /// Recognises a file.
-pub(super) fn recognise(sample: &Sample<'_>) -> Option<Recognised> {
+pub(super) fn recognise(sample: &FileSample<'_>) -> Option<RecognisedFile> {
     let kind = evaluation::recognise(sample.head, sample.path, sample.files.as_ref())?;
-    if kind == FileKind::Other {
-        return Some(Recognised::part(kind.name(), "the same stands in the results"));
+    if kind == EvaluationFileKind::Other {
+        return Some(RecognisedFile::part(kind.name(), "the same stands in the results"));
     }
-    Some(Recognised::read(kind.name(), EvaluationFile { path: sample.path.to_owned(), kind }))
+    Some(RecognisedFile::read(kind.name(), EvaluationFile { path: sample.path.to_owned(), kind }))
 }
 
 /// Reads the evaluations of a side.
-pub(super) fn found(inventory: &Inventory) -> Found {
-    let (files, recognised) = (inventory.all_files(), inventory.all::<EvaluationFile>());
+pub(super) fn read_evaluations(inventory: &Inventory) -> SideEvaluations {
+    let (files, recognised) = (inventory.all_files(), inventory.artifacts::<EvaluationFile>());
     let evaluations = evaluation::read(files, recognised);
-    let mut found = Found { runs: evaluations.runs, generations: evaluations.generations, rollouts: Tallied::new() };
-    found.rollouts = evaluation::rollouts(files, recognised, measured, RolloutTally::add);
+    let mut found =
+        SideEvaluations { runs: evaluations.runs, generations: evaluations.generations, rollouts: Tallied::new() };
+    found.rollouts = evaluation::read_rollouts(files, recognised, measure_answer, RolloutTally::add);
     found
 }

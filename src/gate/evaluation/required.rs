@@ -7,7 +7,7 @@ use crate::result::finding::Finding;
 use crate::result::unit::Unit;
 
 /// Findings about tasks that the policy names and of which nothing was judged.
-pub(super) fn required(outcome: &CheckOutcome, policy: &Policy) -> Vec<Finding> {
+pub(super) fn required_task_findings(outcome: &CheckOutcome, policy: &Policy) -> Vec<Finding> {
     let task = |unit: &Unit| match unit {
         Unit::Evaluation(unit) => Some((unit.task.clone(), unit.test.is_some())),
         Unit::Rollout(unit) => Some((unit.task.clone(), unit.paired > 0)),
@@ -16,5 +16,5 @@ pub(super) fn required(outcome: &CheckOutcome, policy: &Policy) -> Vec<Finding> 
     };
     let tasks: Vec<(String, bool)> = outcome.check.units.iter().filter_map(task).collect();
     let tasks: Vec<(&str, bool)> = tasks.iter().map(|(task, is_tested)| (task.as_str(), *is_tested)).collect();
-    run::required(&tasks, &policy.evaluation)
+    run::missing_required_tasks(&tasks, &policy.evaluation)
 }

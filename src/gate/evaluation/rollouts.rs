@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use crate::gate::outcome::CheckOutcome;
 use crate::judge::evaluation::rollouts::{JudgedRollouts, RolloutPair, RolloutTally, judge_rollouts};
 use crate::policy::Policy;
-use crate::read::account::Account;
+use crate::read::account::UnreadNumbers;
 use crate::read::evaluation::Rollouts;
 use crate::result::observation::Observation;
 use crate::result::unit::Unit;
@@ -79,6 +79,6 @@ fn add(outcome: &mut CheckOutcome, judged: JudgedRollouts) {
 }
 
 /// Accounts of the numbers that the readers of rollouts left unread.
-pub(super) fn accounts(rollouts: &Tallied) -> impl Iterator<Item = &Account> {
+pub(super) fn accounts(rollouts: &Tallied) -> impl Iterator<Item = &UnreadNumbers> {
     rollouts.iter().map(|(rollouts, _)| &rollouts.run.account)
 }

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use super::found::found;
+use super::found::read_evaluations;
 use crate::error::Result;
 use crate::gate::discover::Inventory;
 use crate::gate::outcome::CheckOutcome;
 use crate::gate::sides::Sides;
 use crate::gate::surroundings::Shared;
-use crate::judge::samples::decide::Setting;
-use crate::judge::samples::scores::{Scores, judge};
+use crate::judge::samples::decide::SampleSetting;
+use crate::judge::samples::scores::{RunScores, judge};
 use crate::pair::evaluation::higher_is_better;
 use crate::result::unit::Unit;
 use crate::verdict::{CheckId, PerSide, Side};
@@ -29,9 +29,9 @@ pub(super) fn check(sides: &mut Sides, shared: &Shared<'_>, tests: &mut usize) -
     let Some(sampled) = &sides.samples else { return Ok(outcome) };
     let runs = |side: Side| {
         let first = if side == Side::Baseline { &sides.baseline } else { &sides.candidate };
-        [first].into_iter().chain(&sampled.more[side])
+        [first].into_iter().chain(&sampled.further_runs[side])
     };
-    if !Side::BOTH.into_iter().any(|side| runs(side).any(|run| run.has(ID))) {
+    if !Side::BOTH.into_iter().any(|side| runs(side).any(|run| run.has_files_of(ID))) {
         return Ok(outcome);
     }
     let of_sides = PerSide::of(|side| runs(side).map(scores).collect::<Vec<OfRun>>());
@@ -43,7 +43,7 @@ pub(super) fn check(sides: &mut Sides, shared: &Shared<'_>, tests: &mut usize) -
     let of = |(key, higher): (&Key, &Option<bool>)| {
         let (task, metric, filter) = key.clone();
         let value = |run: &OfRun| run.get(key).map(|(value, _)| *value);
-        Scores {
+        RunScores {
             of_runs: PerSide::of(|side| of_sides[side].iter().map(value).collect()),
             higher_is_better: higher.or_else(|| higher_is_better(&metric)),
             task,
@@ -51,8 +51,8 @@ pub(super) fn check(sides: &mut Sides, shared: &Shared<'_>, tests: &mut usize) -
             filter,
         }
     };
-    let scores: Vec<Scores> = keys.iter().map(of).collect();
-    let setting = Setting { policy: &policy.samples, profile: policy.profile };
+    let scores: Vec<RunScores> = keys.iter().map(of).collect();
+    let setting = SampleSetting { policy: &policy.samples, profile: policy.profile };
     let (judged, count) = judge(&scores, &sampled.runs, &policy.evaluation.margin, setting);
     *tests += count;
     for one in judged {
@@ -64,7 +64,7 @@ pub(super) fn check(sides: &mut Sides, shared: &Shared<'_>, tests: &mut usize) -
 /// Finite scores of a run, with their direction where the harness says it.
 fn scores(run: &Inventory) -> OfRun {
     let mut scores = OfRun::new();
-    let found = found(run);
+    let found = read_evaluations(run);
     let rollouts = found.rollouts.into_iter().map(|(rollouts, _)| rollouts.run);
     for run in found.runs.into_iter().chain(rollouts) {
         for (task, of_task) in run.tasks {

@@ -53,7 +53,7 @@ pub(super) fn wide_margins(policy: &EvaluationPolicy) -> impl Iterator<Item = &s
 /// Whether a margin is no smaller than the drop of the known defect.
 fn is_wide(key: &str, margin: Margin) -> bool {
     let metric = key.rsplit('/').next().unwrap_or(key);
-    match (margin, MetricScale::of(metric)) {
+    match (margin, MetricScale::from_metric_name(metric)) {
         (Margin::Relative(part), _) => part > DROP,
         (Margin::Absolute(points), Some(MetricScale::Points)) => points > POINTS,
         // The scale of these metrics is unknown before they are read.

@@ -2,7 +2,7 @@
 
 use super::defect::{DEFECTS, KnownDefect};
 use super::names::{MANY, OPERATIONS};
-use crate::compare::operators::{Level, floor};
+use crate::compare::operators::{OperatorLevel, error_floor};
 use crate::error::{Error, ErrorKind, Result};
 use crate::policy::operators::{ApiRule, LevelName, OperatorsPolicy};
 use crate::policy::value::Tolerance;
@@ -40,14 +40,14 @@ fn names_operators(rule: &ApiRule) -> bool {
 /// error both equal the defect's size.
 fn passes(rule: &ApiRule) -> Option<&'static KnownDefect> {
     let level = match rule.level {
-        Some(LevelName::L2) => Level::L2,
-        Some(LevelName::L1) => Level::L1,
-        Some(LevelName::L0) | None => Level::L0,
+        Some(LevelName::L2) => OperatorLevel::L2,
+        Some(LevelName::L1) => OperatorLevel::L1,
+        Some(LevelName::L0) | None => OperatorLevel::L0,
     };
     let limit = |given: Option<Tolerance>, built_in: f64| given.map_or(built_in, Tolerance::get);
     let rmse = limit(rule.rmse_ratio, level.limits().rmse);
     let mean_rel = limit(rule.mean_rel_ratio, level.limits().mean_rel);
-    let floors = || DTYPES.into_iter().filter_map(floor);
+    let floors = || DTYPES.into_iter().filter_map(error_floor);
     let is_seen = |defect: &KnownDefect| floors().all(|floor| defect.size / floor > rmse.min(mean_rel));
     DEFECTS.iter().rev().find(|defect| !is_seen(defect))
 }

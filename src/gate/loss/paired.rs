@@ -6,7 +6,7 @@ use crate::policy::loss::{Kind, LossPolicy};
 use crate::read::curve::CurveFile;
 
 /// The curves of two runs, of the kind that the policy declares.
-pub(super) fn paired<'a>(
+pub(super) fn paired_curves<'a>(
     baseline: &'a [CurveFile],
     candidate: &'a [CurveFile],
     policy: &LossPolicy,
@@ -14,7 +14,7 @@ pub(super) fn paired<'a>(
     let pairing = pair_curves(baseline, candidate)?;
     Ok(match policy.kind {
         Kind::Auto => pairing,
-        Kind::Rl => pairing.declared(true),
-        Kind::Supervised => pairing.declared(false),
+        Kind::Rl => pairing.with_declared_kind(true),
+        Kind::Supervised => pairing.with_declared_kind(false),
     })
 }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::paired::paired;
+use super::paired::paired_curves;
 use crate::error::Result;
 use crate::gate::discover::Inventory;
 use crate::gate::outcome::CheckOutcome;
@@ -11,10 +11,10 @@ use crate::gate::sides::Sides;
 use crate::gate::surroundings::Shared;
 use crate::judge::loss::noise::{RecordedCurve, SampleRun};
 use crate::judge::loss::own_policy;
-use crate::judge::samples::curves::{Curves, Prepared, is_judged, judge, learning_rates, prepare};
-use crate::judge::samples::decide::Setting;
+use crate::judge::samples::curves::{MetricCurves, PreparedMetric, is_judged, judge, learning_rates, prepare};
+use crate::judge::samples::decide::SampleSetting;
 use crate::judge::samples::rules;
-use crate::judge::samples::runs::Runs;
+use crate::judge::samples::runs::SampleRuns;
 use crate::judge::unread;
 use crate::kind::Role;
 use crate::pair::curve::CurvePairing;
@@ -43,8 +43,8 @@ pub(super) fn check(sides: &mut Sides, shared: &Shared<'_>, tests: &mut usize) -
     let mut outcome = CheckOutcome::new(ID);
     let policy = &shared.request.policy;
     let Some(sampled) = &mut sides.samples else { return Ok(outcome) };
-    let baseline_runs = paired_runs(&sides.baseline, &sampled.more.baseline, &policy.loss)?;
-    let candidate_runs = paired_runs(&sides.candidate, &sampled.more.candidate, &policy.loss)?;
+    let baseline_runs = paired_runs(&sides.baseline, &sampled.further_runs.baseline, &policy.loss)?;
+    let candidate_runs = paired_runs(&sides.candidate, &sampled.further_runs.candidate, &policy.loss)?;
     let mut curves = OfRuns {
         baseline: match &sampled.recorded {
             Some(recorded) => recorded.iter().map(of_record).collect(),
@@ -55,19 +55,19 @@ pub(super) fn check(sides: &mut Sides, shared: &Shared<'_>, tests: &mut usize) -
     if curves.each().flatten().all(BTreeMap::is_empty) {
         return Ok(outcome);
     }
-    let candidates = [&sides.candidate].into_iter().chain(&sampled.more.candidate);
-    let accounts = candidates.flat_map(|run| run.all::<CurveFile>()).map(|file| &file.account);
-    outcome.say(unread::alone(accounts));
+    let candidates = [&sides.candidate].into_iter().chain(&sampled.further_runs.candidate);
+    let accounts = candidates.flat_map(|run| run.artifacts::<CurveFile>()).map(|file| &file.account);
+    outcome.add_findings(unread::judge_alone(accounts));
     let is_rl = |metric: &str| matches!(metric::role(metric), Role::Reward | Role::Kl | Role::ClipFraction);
     let of_rl = curves.each().flatten().flat_map(BTreeMap::keys).find(|(metric, _)| is_rl(metric));
-    outcome.say(of_rl.map(|(metric, _)| Finding::new(&rules::NOT_JUDGED, metric.as_str())));
-    outcome.say(without_curves(&mut curves, &mut sampled.runs));
+    outcome.add_findings(of_rl.map(|(metric, _)| Finding::new(&rules::NOT_JUDGED, metric.as_str())));
+    outcome.add_findings(without_curves(&mut curves, &mut sampled.runs));
     if sampled.runs.pairs.is_empty() {
-        outcome.say(count_once(&mut curves, &mut sampled.runs));
+        outcome.add_findings(count_once(&mut curves, &mut sampled.runs));
     }
-    let setting = Setting { policy: &policy.samples, profile: policy.profile };
+    let setting = SampleSetting { policy: &policy.samples, profile: policy.profile };
     let metrics: BTreeSet<Key> = curves.each().flatten().flat_map(BTreeMap::keys).cloned().collect();
-    let of = |(metric, rank): &Key| Curves {
+    let of = |(metric, rank): &Key| MetricCurves {
         metric: metric.clone(),
         rank: *rank,
         role: metric::role(metric),
@@ -77,16 +77,16 @@ pub(super) fn check(sides: &mut Sides, shared: &Shared<'_>, tests: &mut usize) -
     };
     let is_left_out = |metric: &str| own_policy(&policy.loss.metrics, metric).is_some_and(|own| own.ignore);
     let counted = metrics.iter().filter(|(metric, _)| !is_left_out(metric)).map(of);
-    let (rates, judged): (Vec<Curves<'_>>, Vec<Curves<'_>>) =
+    let (rates, judged): (Vec<MetricCurves<'_>>, Vec<MetricCurves<'_>>) =
         counted.partition(|curves| curves.role == Role::LearningRate);
     let apart: Vec<Finding> = rates.iter().filter_map(|curves| learning_rates(curves, &sampled.runs)).collect();
     if !apart.is_empty() {
-        outcome.say(apart);
+        outcome.add_findings(apart);
         return Ok(outcome);
     }
     let is_equal = policy.loss.hardware.is_equal();
     let judged = judged.iter().filter(|curves| is_judged(curves.role, is_equal));
-    let prepared: Vec<Prepared> = judged.map(|curves| prepare(curves, &sampled.runs, setting)).collect();
+    let prepared: Vec<PreparedMetric> = judged.map(|curves| prepare(curves, &sampled.runs, setting)).collect();
     let (judged, count) = judge(prepared, &sampled.runs, setting);
     *tests += count;
     for one in judged {
@@ -97,8 +97,8 @@ pub(super) fn check(sides: &mut Sides, shared: &Shared<'_>, tests: &mut usize) -
 
 /// Pairs each run of a side with itself, which chooses the file that each of its curves is read from.
 fn paired_runs<'f>(first: &'f Inventory, more: &'f [Inventory], policy: &LossPolicy) -> Result<Vec<CurvePairing<'f>>> {
-    let files = [first].into_iter().chain(more).map(|run| run.all::<CurveFile>());
-    files.map(|files| paired(files, files, policy)).collect()
+    let files = [first].into_iter().chain(more).map(|run| run.artifacts::<CurveFile>());
+    files.map(|files| paired_curves(files, files, policy)).collect()
 }
 
 /// The curves of a run.
@@ -116,9 +116,9 @@ fn of_record(run: &SampleRun) -> OfRun<'static> {
 }
 
 /// Removes runs without a curve from the sample; damaged files have findings of their own.
-fn without_curves(curves: &mut OfRuns<'_>, runs: &mut Runs) -> Vec<Finding> {
+fn without_curves(curves: &mut OfRuns<'_>, runs: &mut SampleRuns) -> Vec<Finding> {
     let has = PerSide::of(|side| curves[side].iter().map(|run| !run.is_empty()).collect());
-    let found = runs.lacking(ID.as_str(), &has);
+    let found = runs.missing_metric_findings(ID.as_str(), &has);
     for side in Side::BOTH {
         let empty: Vec<usize> = (0..).zip(&has[side]).filter(|(_, has)| !**has).map(|(place, _)| place).collect();
         leave(curves, runs, side, &empty, "no-curve");
@@ -127,7 +127,7 @@ fn without_curves(curves: &mut OfRuns<'_>, runs: &mut Runs) -> Vec<Finding> {
 }
 
 /// Removes runs with the same values as an earlier run of their side.
-fn count_once(curves: &mut OfRuns<'_>, runs: &mut Runs) -> Vec<Finding> {
+fn count_once(curves: &mut OfRuns<'_>, runs: &mut SampleRuns) -> Vec<Finding> {
     let mut found = Vec::new();
     for side in Side::BOTH {
         let same: Vec<usize> = (0..curves[side].len())
@@ -157,7 +157,7 @@ fn are_same(one: &OfRun<'_>, other: &OfRun<'_>) -> bool {
 }
 
 /// Removes runs from the sample; the result keeps their names with the reason.
-fn leave(curves: &mut OfRuns<'_>, runs: &mut Runs, side: Side, places: &[usize], reason: &str) {
+fn leave(curves: &mut OfRuns<'_>, runs: &mut SampleRuns, side: Side, places: &[usize], reason: &str) {
     // Removed runs move to the end, so that the places of curves and of runs still match.
     let mut kept = Vec::new();
     let mut left = Vec::new();

@@ -5,21 +5,21 @@ use std::collections::{BTreeMap, BTreeSet};
 use rayon::prelude::*;
 
 use super::rank::{is_ignored, note_damage};
-use super::tables::{open, ranks};
+use super::tables::{open_rank_tables, tables_by_rank};
 use crate::compare::run::snapshot::{self, Parameters};
 use crate::fetch::progress::Progress;
 use crate::gate::discover::Inventory;
 use crate::gate::outcome::CheckOutcome;
 use crate::judge::apply_policy::decide;
-use crate::judge::monitor::alone::{Walk, Walked};
+use crate::judge::monitor::alone::{LoneWalk, LoneWalkResult};
 use crate::judge::monitor::rules;
 use crate::judge::run::replicas::Replicas;
 use crate::judge::unread;
 use crate::kind::MonitorKind;
 use crate::pair::monitor::models;
 use crate::policy::Policy;
-use crate::read::account::Account;
-use crate::read::monitor::{Place, RankTables, Taken};
+use crate::read::account::UnreadNumbers;
+use crate::read::monitor::{MonitorPlace, RankTables, RowMemory};
 use crate::result::finding::{Finding, verdict_of};
 use crate::result::run::Looked;
 use crate::result::unit::{Evidence, MonitorSteps, MonitorUnit, Unit};
@@ -34,14 +34,14 @@ struct Judged {
     findings: Vec<Finding>,
     steps: BTreeSet<i64>,
     /// Numbers that were not read.
-    account: Account,
+    account: UnreadNumbers,
 }
 
 /// A rank while its steps are walked over.
 struct Walking<'a> {
     tables: RankTables,
     steps: BTreeSet<i64>,
-    walk: Walk,
+    walk: LoneWalk,
     left_out: Evidence,
     findings: Vec<Finding>,
     /// Whether a file could no longer be read.
@@ -52,9 +52,10 @@ struct Walking<'a> {
 /// Judges the candidate's monitors, one step of all ranks in memory at a time. Damage is a finding of its rank.
 pub(in crate::gate) fn check(candidate: &Inventory, policy: &Policy, progress: &dyn Progress) -> CheckOutcome {
     let mut outcome = CheckOutcome::new(CheckId::Monitor);
-    let ranks: Vec<_> = ranks(candidate).into_iter().collect();
-    let taken = Taken::default();
-    let of_rank = |(rank, places): &(u64, Vec<Place>)| open(candidate, *rank, places, (&taken, ranks.len()));
+    let ranks: Vec<_> = tables_by_rank(candidate).into_iter().collect();
+    let taken = RowMemory::default();
+    let of_rank =
+        |(rank, places): &(u64, Vec<MonitorPlace>)| open_rank_tables(candidate, *rank, places, (&taken, ranks.len()));
     let mut walking: Vec<Walking<'_>> = ranks.par_iter().map(|rank| Walking::new(of_rank(rank), policy)).collect();
     let steps: BTreeSet<i64> = walking.iter().flat_map(|rank| rank.steps.iter().copied()).collect();
     progress.begin("looking through monitors", steps.len() as u64);
@@ -67,35 +68,35 @@ pub(in crate::gate) fn check(candidate: &Inventory, policy: &Policy, progress: &
         for ranks in [before, after] {
             let ranks: BTreeMap<u64, &Parameters> = ranks;
             if ranks.values().any(|copies| !copies.is_empty()) {
-                replicas.take(u64::try_from(step).unwrap_or(0), &ranks);
+                replicas.add_step(u64::try_from(step).unwrap_or(0), &ranks);
             }
         }
         progress.advance(1);
     }
     let mut judged: Vec<Judged> = walking.into_iter().map(|rank| rank.finish(&mut outcome.looked)).collect();
     tell_missing_steps(&mut judged);
-    let unread = unread::alone(judged.iter().map(|one| &one.account));
+    let unread = unread::judge_alone(judged.iter().map(|one| &one.account));
     for Judged { unit, findings, .. } in judged {
         outcome.add_unit(Unit::Monitor(Box::new(unit)), findings);
     }
     if !ranks.is_empty() {
-        outcome.say(replicas.unused());
+        outcome.add_findings(replicas.unused_selectors());
         let (finding, looked) = replicas.finish();
-        outcome.say(finding.map(|finding| finding.of_check(CheckId::Monitor)));
+        outcome.add_findings(finding.map(|finding| finding.of_check(CheckId::Monitor)));
         outcome.looked.push(looked);
     }
-    outcome.say(unread::of_cells(unread, CheckId::Monitor));
+    outcome.add_findings(unread::cell_findings(unread, CheckId::Monitor));
     outcome
 }
 
 impl<'a> Walking<'a> {
     fn new(tables: RankTables, policy: &'a Policy) -> Self {
-        let models = models::of_one(&tables);
+        let models = models::models_of_one_run(&tables);
         let tables = tables.with_models(models);
         let findings = super::rank::damage_of(Side::Candidate, &tables);
         let (steps, walk) = (
             tables.steps().into_keys().collect(),
-            Walk::new(tables.rank, tables.decimals().is_some_and(|decimals| decimals < ENOUGH)),
+            LoneWalk::new(tables.rank, tables.decimals().is_some_and(|decimals| decimals < ENOUGH)),
         );
         Self { tables, steps, walk, left_out: Evidence::default(), findings, is_stopped: false, policy }
     }
@@ -105,7 +106,7 @@ impl<'a> Walking<'a> {
         if self.is_stopped || !self.steps.contains(&step) {
             return None;
         }
-        match self.tables.step(step, None) {
+        match self.tables.read_step(step, None) {
             Ok(mut rows) => {
                 let left_out = &mut self.left_out;
                 rows.rows.retain(|keyed| {
@@ -116,8 +117,8 @@ impl<'a> Walking<'a> {
                     }
                     !is_left_out
                 });
-                let copies =
-                    [MonitorKind::ParamOrigin, MonitorKind::ParamUpdated].map(|kind| snapshot::of_monitor(&rows, kind));
+                let copies = [MonitorKind::ParamOrigin, MonitorKind::ParamUpdated]
+                    .map(|kind| snapshot::monitored_parameters(&rows, kind));
                 self.walk.step(step, rows);
                 Some((self.tables.rank, copies))
             }
@@ -134,7 +135,7 @@ impl<'a> Walking<'a> {
     fn finish(self, looked: &mut Vec<Looked>) -> Judged {
         let Self { tables, steps, walk, left_out, mut findings, policy, .. } = self;
         let rank = tables.rank;
-        let Walked { findings: of_rows, culprit, evidence, kinds, motion } = walk.finish();
+        let LoneWalkResult { findings: of_rows, culprit, evidence, kinds, motion } = walk.finish();
         looked.push(motion);
         let mut evidence = Evidence { left_out: left_out.left_out, examples: left_out.examples, ..evidence };
         note_damage(&mut evidence, &[&tables]);
@@ -163,7 +164,7 @@ fn tell_missing_steps(judged: &mut [Judged]) {
     for one in judged {
         let mut missing = all.difference(&one.steps);
         let Some(first) = missing.next() else { continue };
-        let finding = rules::of_rank(&rules::STEPS_MISSING, one.unit.rank);
+        let finding = rules::rank_finding(&rules::STEPS_MISSING, one.unit.rank);
         let first = u64::try_from(*first).unwrap_or(0);
         one.findings.push(finding.with("count", missing.count() + 1).with("first", first));
     }

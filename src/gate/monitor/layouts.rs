@@ -4,16 +4,16 @@ use std::collections::BTreeSet;
 
 use crate::judge::layout as rules;
 use crate::layout::{Layout, LayoutSource};
-use crate::pair::layout::{Signs, contradictions, inferred};
+use crate::pair::layout::{LayoutSigns, infer_layouts, layout_contradictions};
 use crate::policy::layout::LayoutPolicy;
-use crate::read::launch::Arguments;
+use crate::read::launch::LaunchArguments;
 use crate::result::finding::Finding;
 use crate::result::layout::Layouts;
 use crate::verdict::{CheckId, PerSide, Side};
 
 /// Layouts of both sides' monitors, ready for pairing.
 #[derive(Default)]
-pub(super) struct Arranged {
+pub(super) struct ArrangedMonitors {
     /// The layouts, where they are known.
     pub(super) layouts: Option<Layouts>,
     /// Layouts by which the ranks of each side are put together; `None` where ranks are paired as they are.
@@ -28,21 +28,21 @@ pub(super) struct Arranged {
 /// two sides have different ranks.
 pub(super) fn arrange(
     numbers: &PerSide<BTreeSet<u64>>,
-    arguments: &PerSide<Option<Arguments>>,
+    arguments: &PerSide<Option<LaunchArguments>>,
     policy: &LayoutPolicy,
-    signs: impl Fn() -> PerSide<Signs>,
-) -> Arranged {
+    signs: impl Fn() -> PerSide<LayoutSigns>,
+) -> ArrangedMonitors {
     if numbers.each().any(BTreeSet::is_empty) {
-        return Arranged::default();
+        return ArrangedMonitors::default();
     }
     let known = PerSide::of(|side| {
         let world = numbers[side].len() as u64;
-        policy.of(side).or_else(|| arguments[side].as_ref()?.layout(world))
+        policy.declared_layout(side).or_else(|| arguments[side].as_ref()?.layout(world))
     });
     if known.each().all(Option::is_none) && numbers.baseline == numbers.candidate {
-        return Arranged::default();
+        return ArrangedMonitors::default();
     }
-    let of_ranks = |side: Side| rules::of_ranks(side, known[side].as_ref()?, &numbers[side]);
+    let of_ranks = |side: Side| rules::ranks_mismatch(side, known[side].as_ref()?, &numbers[side]);
     let refused = unfit(Side::BOTH.into_iter().filter_map(of_ranks));
     if let Some(refused) = refused.filter(|_| !is_alike(&known) || numbers.baseline != numbers.candidate) {
         return refused;
@@ -51,28 +51,28 @@ pub(super) fn arrange(
         && baseline.cuts_as(candidate)
     {
         let layouts = Layouts { baseline: baseline.clone(), candidate: candidate.clone() };
-        return Arranged { layouts: Some(layouts), ..Arranged::default() };
+        return ArrangedMonitors { layouts: Some(layouts), ..ArrangedMonitors::default() };
     }
     let signs = signs();
-    let contradicted = unfit(contradictions(&known, &signs).iter().map(rules::contradicted));
+    let contradicted = unfit(layout_contradictions(&known, &signs).iter().map(rules::layout_contradiction));
     if let Some(refused) = contradicted {
         return refused;
     }
     match both(known, &signs) {
         Some(layouts) if !layouts.baseline.cuts_as(&layouts.candidate) => differing(layouts),
-        _ => Arranged::default(),
+        _ => ArrangedMonitors::default(),
     }
 }
 
 /// The arrangement of sides that are merged into the whole model, each by its layout.
-fn differing(layouts: PerSide<Layout>) -> Arranged {
-    let mut findings = vec![rules::differs(&layouts)];
+fn differing(layouts: PerSide<Layout>) -> ArrangedMonitors {
+    let mut findings = vec![rules::layout_difference(&layouts)];
     if layouts.each().any(|layout| layout.source == LayoutSource::Inferred && layout.world() > 1) {
         findings.push(Finding::new(&rules::INFERRED, "layout").with("layout", layouts.candidate.to_string()));
     }
     let findings = findings.into_iter().map(|finding| finding.of_check(CheckId::Monitor)).collect();
     let told = Layouts { baseline: layouts.baseline.clone(), candidate: layouts.candidate.clone() };
-    Arranged { layouts: Some(told), whole: Some(layouts), findings, is_refused: false }
+    ArrangedMonitors { layouts: Some(told), whole: Some(layouts), findings, is_refused: false }
 }
 
 fn is_alike(known: &PerSide<Option<Layout>>) -> bool {
@@ -81,14 +81,14 @@ fn is_alike(known: &PerSide<Option<Layout>>) -> bool {
 }
 
 /// Refuses the comparison where there are findings; `None` where there are none.
-fn unfit(findings: impl Iterator<Item = Finding>) -> Option<Arranged> {
+fn unfit(findings: impl Iterator<Item = Finding>) -> Option<ArrangedMonitors> {
     let findings: Vec<Finding> = findings.map(|finding| finding.of_check(CheckId::Monitor)).collect();
-    (!findings.is_empty()).then(|| Arranged { findings, is_refused: true, ..Arranged::default() })
+    (!findings.is_empty()).then(|| ArrangedMonitors { findings, is_refused: true, ..ArrangedMonitors::default() })
 }
 
 /// The layouts of both sides: the known ones, else those that the ranks show. A single rank holds the whole model.
-fn both(known: PerSide<Option<Layout>>, signs: &PerSide<Signs>) -> Option<PerSide<Layout>> {
-    if let Some(layouts) = inferred(signs, &known) {
+fn both(known: PerSide<Option<Layout>>, signs: &PerSide<LayoutSigns>) -> Option<PerSide<Layout>> {
+    if let Some(layouts) = infer_layouts(signs, &known) {
         return Some(layouts);
     }
     let single = |side: Side| (signs[side].world() == 1).then(|| Layout::single(LayoutSource::Inferred));

@@ -3,21 +3,23 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::shares::{OneSided, Unpaired, other_model};
+use super::shares::{StepsBySide, UnpairedRows, other_model};
 use super::trainable::OnlyTrained;
 use crate::error::Result;
-use crate::judge::monitor::alone::non_finite;
+use crate::judge::monitor::alone::non_finite_statistic;
 use crate::judge::monitor::copies;
-use crate::judge::monitor::measure::Written;
-use crate::judge::monitor::picture::Room;
+use crate::judge::monitor::measure::FileRounding;
+use crate::judge::monitor::picture::PictureRoom;
 use crate::judge::monitor::rules;
-use crate::judge::monitor::walk::{Setting, Walk, Walked};
+use crate::judge::monitor::walk::{RankWalk, RankWalkResult, WalkSetting};
 use crate::kind::{MonitorKind, Statistic};
-use crate::pair::monitor::{self as pair, Paired};
+use crate::pair::monitor::{self as pair, PairedMonitorRows};
 use crate::pair::whole::Widths;
 use crate::policy::Policy;
-use crate::read::account::Account;
-use crate::read::monitor::{Damage, Differing, Keyed, Keys, RankTables, Row, Step, Tables};
+use crate::read::account::UnreadNumbers;
+use crate::read::monitor::{
+    DifferingRow, KeyedRow, MonitorDamage, MonitorKey, MonitorRow, MonitorStep, MonitorTables, RankTables,
+};
 use crate::result::finding::{Finding, verdict_of};
 use crate::result::number::Number;
 use crate::result::outcome::RuleOutcome;
@@ -40,13 +42,13 @@ pub(super) struct Judged {
     /// Places of the policy's limits that fitted a row.
     pub(super) used: BTreeSet<usize>,
     /// Numbers that were not read, of both sides.
-    pub(super) accounts: [Account; 2],
+    pub(super) accounts: [UnreadNumbers; 2],
 }
 
 /// Circumstances of the ranks that are judged.
 pub(super) struct Ranks {
     /// Room for what documents draw.
-    pub(super) room: Room,
+    pub(super) room: PictureRoom,
     /// Widths of tensors that both sides' ranks hold, where ranks are merged.
     pub(super) widths: Option<Widths>,
     /// Whether both sides recorded a single rank.
@@ -56,7 +58,7 @@ pub(super) struct Ranks {
 }
 
 /// Judges a rank, or the whole model.
-pub(super) fn judge(sides: (&Tables, &Tables), policy: &Policy, ranks: &Ranks) -> Judged {
+pub(super) fn judge(sides: (&MonitorTables, &MonitorTables), policy: &Policy, ranks: &Ranks) -> Judged {
     let Ranks { room, widths, is_alone, is_spare } = ranks;
     let (room, is_alone) = (*room, *is_alone);
     let (baseline, candidate) = sides;
@@ -64,7 +66,7 @@ pub(super) fn judge(sides: (&Tables, &Tables), policy: &Policy, ranks: &Ranks) -
     let mut findings = damage(sides);
     findings.extend(about_files(sides));
     let (baseline_steps, candidate_steps) = (baseline.steps(), candidate.steps());
-    let steps = OneSided::of(&baseline_steps, &candidate_steps);
+    let steps = StepsBySide::from_steps(&baseline_steps, &candidate_steps);
     let counts = MonitorSteps {
         paired: steps.both.len() as u64,
         baseline: baseline_steps.len() as u64,
@@ -82,11 +84,11 @@ pub(super) fn judge(sides: (&Tables, &Tables), policy: &Policy, ranks: &Ranks) -
     let moments = [MonitorKind::ExpAvg, MonitorKind::ExpAvgSq].into_iter().filter(|_| versions_differ);
     let moments: BTreeSet<MonitorKind> = moments.collect();
     let excused: BTreeSet<MonitorKind> = damaged.union(&moments).copied().collect();
-    let setting = Setting {
+    let setting = WalkSetting {
         rank,
         policy,
-        written: Written::new(baseline.decimals(), candidate.decimals(), versions_differ)
-            .of_parts(baseline.parts().max(candidate.parts())),
+        written: FileRounding::new(baseline.decimals(), candidate.decimals(), versions_differ)
+            .with_parts(baseline.parts_per_row().max(candidate.parts_per_row())),
         decimals: baseline.decimals(),
         has_start: baseline.first_step(MonitorKind::ParamOrigin) == candidate.first_step(MonitorKind::ParamOrigin),
         is_alone,
@@ -95,16 +97,16 @@ pub(super) fn judge(sides: (&Tables, &Tables), policy: &Policy, ranks: &Ranks) -
     };
     let total: u64 = baseline_steps.values().sum();
     let lacking = steps.baseline.iter().filter_map(|step| baseline_steps.get(step)).sum();
-    let mut unpaired = Unpaired { steps: lacking, ..Unpaired::default() };
-    let mut walk = Walk::new(setting);
+    let mut unpaired = UnpairedRows { steps: lacking, ..UnpairedRows::default() };
+    let mut walk = RankWalk::new(setting);
     let (mut replaced, mut contradicting) = (0, 0);
     let (mut left_out, mut again) = (BTreeMap::new(), 0);
     let mut alone = [(baseline, &steps.baseline), (candidate, &steps.candidate)]
         .map(|(tables, steps)| offered_alone(tables, steps, &kinds, &moments, policy));
-    let (mut seen, mut only_trained) = (BTreeSet::new(), OnlyTrained::of(sides));
+    let (mut seen, mut only_trained) = (BTreeSet::new(), OnlyTrained::from_tables(sides));
     let (mut parted, mut unmerged) = (PerSide::of(|_| None), Unmerged::default());
     for step in &steps.both {
-        let of = |side, tables: &Tables| tables.step(*step, None).map_err(|error| (side, error));
+        let of = |side, tables: &MonitorTables| tables.read_step(*step, None).map_err(|error| (side, error));
         let of_both = (|| of(Side::Baseline, baseline), || of(Side::Candidate, candidate));
         let (baseline_rows, candidate_rows) =
             if *is_spare { rayon::join(of_both.0, of_both.1) } else { (of_both.0(), of_both.1()) };
@@ -121,16 +123,16 @@ pub(super) fn judge(sides: (&Tables, &Tables), policy: &Policy, ranks: &Ranks) -
         replaced += baseline_rows.replaced + candidate_rows.replaced;
         contradicting += baseline_rows.contradicting + candidate_rows.contradicting;
         let broken = broken(&candidate_rows);
-        only_trained.note(&candidate_rows, *step);
+        only_trained.add_step(&candidate_rows, *step);
         note_parted(&mut parted.baseline, &baseline_rows, *step, policy);
         note_parted(&mut parted.candidate, &candidate_rows, *step, policy);
-        let mut paired = pair::rows(baseline_rows, candidate_rows, &kinds, versions_differ);
-        widths.iter().for_each(|widths| widths.settle(&mut paired));
+        let mut paired = pair::pair_monitor_rows(baseline_rows, candidate_rows, &kinds, versions_differ);
+        widths.iter().for_each(|widths| widths.leave_out_incomparable(&mut paired));
         leave_out(&mut paired, policy, &mut left_out);
         unmerged.add(&paired);
         let without_partner = broken.iter().filter(|row| paired.only_candidate.contains(&row.key));
         findings.extend(without_partner.map(|row| row.finding(rank)));
-        let expected = |keys: &[Keys]| keys.iter().filter(|key| !moments.contains(&key.kind)).count() as u64;
+        let expected = |keys: &[MonitorKey]| keys.iter().filter(|key| !moments.contains(&key.kind)).count() as u64;
         alone[0] += expected(&paired.only_baseline);
         alone[1] += expected(&paired.only_candidate);
         again += expected(&paired.again);
@@ -144,10 +146,10 @@ pub(super) fn judge(sides: (&Tables, &Tables), policy: &Policy, ranks: &Ranks) -
     findings.extend(only_trained.finding());
     findings.extend(unpaired.findings(rank, total, &steps));
     if replaced > 0 {
-        findings.push(rules::of_rank(&rules::RANK_TWICE, rank).with("count", replaced));
+        findings.push(rules::rank_finding(&rules::RANK_TWICE, rank).with("count", replaced));
     }
     if walked.evidence.compared == 0 && verdict_of(&findings) < Verdict::Incomplete {
-        findings.push(rules::of_rank(&rules::NOTHING_COMPARED, rank));
+        findings.push(rules::rank_finding(&rules::NOTHING_COMPARED, rank));
     }
     findings.extend(Side::BOTH.into_iter().filter_map(|side| {
         let (_, differing) = parted[side].as_ref()?;
@@ -175,22 +177,22 @@ pub(super) fn judge(sides: (&Tables, &Tables), policy: &Policy, ranks: &Ranks) -
         unit.evidence.left_out += rows;
         unit.evidence.example("left-out", &*name);
     }
-    let tables: Vec<&RankTables> = baseline.each().iter().chain(candidate.each()).collect();
+    let tables: Vec<&RankTables> = baseline.rank_tables().iter().chain(candidate.rank_tables()).collect();
     note_damage(&mut unit.evidence, &tables);
     Judged { unit, findings, used, accounts }
 }
 
 /// The ranks of both sides, where they are merged into a whole model.
-fn put_together((baseline, candidate): (&Tables, &Tables)) -> Option<UnitRanks> {
-    let ranks = UnitRanks { baseline: baseline.put_together(), candidate: candidate.put_together() };
+fn put_together((baseline, candidate): (&MonitorTables, &MonitorTables)) -> Option<UnitRanks> {
+    let ranks = UnitRanks { baseline: baseline.merged_ranks(), candidate: candidate.merged_ranks() };
     (!ranks.candidate.is_empty()).then_some(ranks)
 }
 
 /// The first copies that differ between ranks of a side, and the step by which they are ordered.
-type Parted = Option<(i64, Differing)>;
+type Parted = Option<(i64, DifferingRow)>;
 
 /// Notes the first copies that differ, but for those that the policy leaves out.
-fn note_parted(parted: &mut Parted, step: &Step, update: i64, policy: &Policy) {
+fn note_parted(parted: &mut Parted, step: &MonitorStep, update: i64, policy: &Policy) {
     if parted.is_none() {
         let mut differing = step.differing.iter();
         let first = differing.find(|differing| !is_ignored(policy, &[&differing.name, &differing.key.name]));
@@ -199,11 +201,11 @@ fn note_parted(parted: &mut Parted, step: &Step, update: i64, policy: &Policy) {
 }
 
 /// Names the culprit's place in the whole model. Copies that differ before the first wrong row become the culprit.
-fn place_culprit(unit: &mut MonitorUnit, key: Option<Keys>, parted: &PerSide<Parted>, candidate: &Tables) {
+fn place_culprit(unit: &mut MonitorUnit, key: Option<MonitorKey>, parted: &PerSide<Parted>, candidate: &MonitorTables) {
     if unit.ranks.is_none() {
         return;
     }
-    let place = |update, key: &Keys| (update, key.kind, key.micro_step);
+    let place = |update, key: &MonitorKey| (update, key.kind, key.micro_step);
     let update = unit.culprit.as_ref().and_then(|culprit| Some(culprit.monitor.as_ref()?.update));
     let known = update.zip(key.as_ref()).map(|(update, key)| place(update, key));
     let mut key = key;
@@ -214,8 +216,8 @@ fn place_culprit(unit: &mut MonitorUnit, key: Option<Keys>, parted: &PerSide<Par
         key = Some(differing.key.clone());
     }
     if let Some((culprit, key)) = unit.culprit.as_mut().zip(key) {
-        let ranks = candidate.holders(key.kind, &key.name);
-        culprit.layout = Some(CulpritLayout { module: key.module().0.to_owned(), ranks, shard: None });
+        let ranks = candidate.holding_ranks(key.kind, &key.name);
+        culprit.layout = Some(CulpritLayout { module: key.split_module().0.to_owned(), ranks, shard: None });
     }
 }
 
@@ -237,7 +239,7 @@ struct Unmerged {
 }
 
 impl Unmerged {
-    fn add(&mut self, paired: &Paired) {
+    fn add(&mut self, paired: &PairedMonitorRows) {
         self.rows += paired.unmerged.len() as u64;
         self.names.extend(paired.unmerged.iter().map(|key| format!("{} {}", key.kind.as_str(), key.name)));
     }
@@ -250,7 +252,7 @@ impl Unmerged {
 
 /// A row of the candidate that is not finite.
 struct Broken {
-    key: Keys,
+    key: MonitorKey,
     step: u64,
     statistic: &'static str,
 }
@@ -269,9 +271,9 @@ impl Broken {
 }
 
 /// Rows of a step of the candidate that are not finite.
-fn broken(step: &Step) -> Vec<Broken> {
-    let of = |keyed: &Keyed| {
-        let statistic = non_finite(&keyed.row)?;
+fn broken(step: &MonitorStep) -> Vec<Broken> {
+    let of = |keyed: &KeyedRow| {
+        let statistic = non_finite_statistic(&keyed.row)?;
         Some(Broken { key: keyed.key.clone(), step: keyed.row.step, statistic })
     };
     step.rows.iter().filter_map(of).collect()
@@ -279,17 +281,17 @@ fn broken(step: &Step) -> Vec<Broken> {
 
 /// Number of rows at steps that only one side has, without rows for which no partner is expected.
 fn offered_alone(
-    tables: &Tables,
+    tables: &MonitorTables,
     steps: &[i64],
     kinds: &BTreeSet<MonitorKind>,
     moments: &BTreeSet<MonitorKind>,
     policy: &Policy,
 ) -> u64 {
-    let counts = |keyed: &Keyed| {
+    let counts = |keyed: &KeyedRow| {
         let kind = &keyed.key.kind;
         kinds.contains(kind) && !moments.contains(kind) && !is_ignored(policy, &[&keyed.row.name, &keyed.key.name])
     };
-    let rows = steps.iter().filter_map(|step| tables.step(*step, None).ok());
+    let rows = steps.iter().filter_map(|step| tables.read_step(*step, None).ok());
     rows.map(|step| step.rows.iter().filter(|keyed| counts(keyed)).count() as u64).sum()
 }
 
@@ -307,7 +309,7 @@ pub(super) fn is_ignored(policy: &Policy, names: &[&str]) -> bool {
 }
 
 /// Removes the rows that the policy ignores, and counts them by tensor.
-fn leave_out(paired: &mut Paired, policy: &Policy, left_out: &mut BTreeMap<Arc<str>, u64>) {
+fn leave_out(paired: &mut PairedMonitorRows, policy: &Policy, left_out: &mut BTreeMap<Arc<str>, u64>) {
     if policy.monitor.ignore.is_empty() {
         return;
     }
@@ -325,7 +327,7 @@ fn leave_out(paired: &mut Paired, policy: &Policy, left_out: &mut BTreeMap<Arc<s
     paired.unmerged.retain(|key| !is_ignored(policy, &[&key.name]));
 }
 
-fn fill(unit: &mut MonitorUnit, walked: Walked, kinds: BTreeSet<MonitorKind>) {
+fn fill(unit: &mut MonitorUnit, walked: RankWalkResult, kinds: BTreeSet<MonitorKind>) {
     unit.compared = walked.evidence.compared;
     unit.evidence = walked.evidence;
     unit.noise_driven = walked.noise_driven;
@@ -338,7 +340,7 @@ fn fill(unit: &mut MonitorUnit, walked: Walked, kinds: BTreeSet<MonitorKind>) {
 }
 
 /// The kinds to compare: all of them, or those that both sides wrote where the versions differ.
-fn kinds((baseline, candidate): (&Tables, &Tables)) -> BTreeSet<MonitorKind> {
+fn kinds((baseline, candidate): (&MonitorTables, &MonitorTables)) -> BTreeSet<MonitorKind> {
     let (baseline_kinds, candidate_kinds) = (baseline.kinds(), candidate.kinds());
     if baseline.version() == candidate.version() {
         baseline_kinds.union(&candidate_kinds).copied().collect()
@@ -348,32 +350,35 @@ fn kinds((baseline, candidate): (&Tables, &Tables)) -> BTreeSet<MonitorKind> {
 }
 
 /// Findings about damaged tables.
-fn damage((baseline, candidate): (&Tables, &Tables)) -> Vec<Finding> {
+fn damage((baseline, candidate): (&MonitorTables, &MonitorTables)) -> Vec<Finding> {
     let sides = [(Side::Baseline, baseline), (Side::Candidate, candidate)];
-    let of =
-        |(side, tables): (Side, &Tables)| tables.each().iter().flat_map(move |rank| damage_of(side, rank)).collect();
+    let of = |(side, tables): (Side, &MonitorTables)| {
+        tables.rank_tables().iter().flat_map(move |rank| damage_of(side, rank)).collect()
+    };
     sides.into_iter().flat_map::<Vec<Finding>, _>(of).collect()
 }
 
 /// Findings about damaged tables of one side.
 pub(super) fn damage_of(side: Side, tables: &RankTables) -> Vec<Finding> {
-    let finding = |(path, damage): (&str, &Damage)| {
+    let finding = |(path, damage): (&str, &MonitorDamage)| {
         let finding = Finding::new(&rules::FILE_DAMAGED, path).with("rank", tables.rank).with("side", side.as_str());
         match damage {
-            Damage::Empty => finding.with("what", "empty"),
-            Damage::Header => finding.with("what", "header"),
-            Damage::Cut { line } => finding.with("what", "cut").with("line", *line),
-            Damage::Lines { count, first } => finding.with("what", "lines").with("count", *count).with("line", *first),
-            Damage::Unreadable(reason) => finding.with("what", "unreadable").with("reason", reason.as_str()),
+            MonitorDamage::Empty => finding.with("what", "empty"),
+            MonitorDamage::Header => finding.with("what", "header"),
+            MonitorDamage::Cut { line } => finding.with("what", "cut").with("line", *line),
+            MonitorDamage::Lines { count, first } => {
+                finding.with("what", "lines").with("count", *count).with("line", *first)
+            }
+            MonitorDamage::Unreadable(reason) => finding.with("what", "unreadable").with("reason", reason.as_str()),
         }
     };
     tables.damage().map(finding).collect()
 }
 
 /// Findings about versions, statistics and digits.
-fn about_files(sides: (&Tables, &Tables)) -> Vec<Finding> {
+fn about_files(sides: (&MonitorTables, &MonitorTables)) -> Vec<Finding> {
     let (baseline, candidate) = sides;
-    let of = |rule| rules::of_rank(rule, baseline.rank());
+    let of = |rule| rules::rank_finding(rule, baseline.rank());
     let mut findings = Vec::new();
     if baseline.is_empty() || candidate.is_empty() {
         return findings;
@@ -398,7 +403,7 @@ fn about_files(sides: (&Tables, &Tables)) -> Vec<Finding> {
 }
 
 /// The culprit's statistic on both sides over all steps.
-fn series(sides: (&Tables, &Tables), walked: &Walked, steps: &[i64]) -> Option<CurveSeries> {
+fn series(sides: (&MonitorTables, &MonitorTables), walked: &RankWalkResult, steps: &[i64]) -> Option<CurveSeries> {
     let (culprit, key) = (walked.culprit.as_ref()?, walked.key.as_ref()?);
     let statistic = culprit.monitor.as_ref().and_then(|facts| facts.statistic());
     let update = culprit.monitor.as_ref()?.update;
@@ -409,7 +414,7 @@ fn series(sides: (&Tables, &Tables), walked: &Walked, steps: &[i64]) -> Option<C
             continue;
         }
         let Ok((baseline, candidate)) = both(sides, *step, key) else { break };
-        let value = |row: &Row| {
+        let value = |row: &MonitorRow| {
             let value = match statistic {
                 Some(statistic) => row.statistics.get(statistic),
                 None => Statistic::ALL.into_iter().find_map(|statistic| row.statistics.get(statistic)),
@@ -425,9 +430,13 @@ fn series(sides: (&Tables, &Tables), walked: &Walked, steps: &[i64]) -> Option<C
     Some(series)
 }
 
-fn both((baseline, candidate): (&Tables, &Tables), step: i64, key: &Keys) -> Result<(Option<Row>, Option<Row>)> {
-    let row = |tables: &Tables| {
-        let mut rows = tables.step(step, Some(key.kind))?.rows.into_iter();
+fn both(
+    (baseline, candidate): (&MonitorTables, &MonitorTables),
+    step: i64,
+    key: &MonitorKey,
+) -> Result<(Option<MonitorRow>, Option<MonitorRow>)> {
+    let row = |tables: &MonitorTables| {
+        let mut rows = tables.read_step(step, Some(key.kind))?.rows.into_iter();
         Ok(rows.find(|keyed| keyed.key == *key).map(|keyed| keyed.row))
     };
     Ok((row(baseline)?, row(candidate)?))

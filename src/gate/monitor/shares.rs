@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::judge::monitor::rules;
 use crate::judge::rule::Rule;
 use crate::kind::MonitorKind;
-use crate::read::monitor::{Keys, Tables};
+use crate::read::monitor::{MonitorKey, MonitorTables};
 use crate::result::finding::Finding;
 use crate::verdict::Severity;
 
@@ -16,7 +16,7 @@ const SHOWN: usize = 5;
 
 /// Rows of one side only.
 #[derive(Debug, Default)]
-pub(super) struct Unpaired {
+pub(super) struct UnpairedRows {
     /// Rows of the baseline at steps that the candidate lacks.
     pub(super) steps: u64,
     /// Other rows of the baseline.
@@ -27,10 +27,10 @@ pub(super) struct Unpaired {
     pub(super) shown: BTreeSet<String>,
 }
 
-impl Unpaired {
+impl UnpairedRows {
     /// Notes rows of one step; those of `excused` kinds are explained already.
-    pub(super) fn add(&mut self, baseline: &[Keys], candidate: &[Keys], excused: &BTreeSet<MonitorKind>) {
-        let counts = |key: &&Keys| !excused.contains(&key.kind);
+    pub(super) fn add(&mut self, baseline: &[MonitorKey], candidate: &[MonitorKey], excused: &BTreeSet<MonitorKind>) {
+        let counts = |key: &&MonitorKey| !excused.contains(&key.kind);
         self.names += baseline.iter().filter(counts).count() as u64;
         self.candidate += candidate.iter().filter(counts).count() as u64;
         for key in baseline.iter().chain(candidate).filter(counts) {
@@ -41,10 +41,10 @@ impl Unpaired {
     }
 
     /// Findings about them, of `total` rows of the baseline.
-    pub(super) fn findings(&self, rank: Option<u64>, total: u64, steps: &OneSided) -> Vec<Finding> {
+    pub(super) fn findings(&self, rank: Option<u64>, total: u64, steps: &StepsBySide) -> Vec<Finding> {
         let finding = |rule: &'static Rule, rows: u64| {
-            let severity = severity(rule, rows, total);
-            rules::of_rank(rule, rank).with_severity(severity).with("rows", rows).with("total", total)
+            let severity = missing_rows_severity(rule, rows, total);
+            rules::rank_finding(rule, rank).with_severity(severity).with("rows", rows).with("total", total)
         };
         let mut findings = Vec::new();
         if !steps.baseline.is_empty() || !steps.candidate.is_empty() {
@@ -72,13 +72,13 @@ impl Unpaired {
 
 /// Severity of a finding about `rows` of `total` that are missing: a warning up to the share that may be.
 #[allow(clippy::cast_precision_loss, reason = "a share needs no exact count")]
-pub(in crate::gate) fn severity(rule: &Rule, rows: u64, total: u64) -> Severity {
+pub(in crate::gate) fn missing_rows_severity(rule: &Rule, rows: u64, total: u64) -> Severity {
     if rows as f64 > MOST * total as f64 { rule.severity } else { Severity::Warn }
 }
 
 /// Steps of one side only.
 #[derive(Debug, Default)]
-pub(super) struct OneSided {
+pub(super) struct StepsBySide {
     /// Of the baseline.
     pub(super) baseline: Vec<i64>,
     /// Of the candidate.
@@ -87,8 +87,8 @@ pub(super) struct OneSided {
     pub(super) both: Vec<i64>,
 }
 
-impl OneSided {
-    pub(super) fn of(baseline: &BTreeMap<i64, u64>, candidate: &BTreeMap<i64, u64>) -> Self {
+impl StepsBySide {
+    pub(super) fn from_steps(baseline: &BTreeMap<i64, u64>, candidate: &BTreeMap<i64, u64>) -> Self {
         let lacks = |steps: &BTreeMap<i64, u64>, other: &BTreeMap<i64, u64>| {
             steps.keys().filter(|step| !other.contains_key(*step)).copied().collect()
         };
@@ -101,7 +101,7 @@ impl OneSided {
 }
 
 /// Finding that the two models differ: they share fewer than half of the baseline's tensors.
-pub(super) fn other_model(sides: (&Tables, &Tables), kinds: &BTreeSet<MonitorKind>) -> Option<Finding> {
+pub(super) fn other_model(sides: (&MonitorTables, &MonitorTables), kinds: &BTreeSet<MonitorKind>) -> Option<Finding> {
     let (baseline, candidate) = sides;
     let (baseline_names, candidate_names) = (baseline.names(), candidate.names());
     let judged = baseline_names.iter().filter(|(kind, _)| kinds.contains(kind));
@@ -114,7 +114,7 @@ pub(super) fn other_model(sides: (&Tables, &Tables), kinds: &BTreeSet<MonitorKin
     let lacking = baseline_names.iter().filter(|name| !candidate_names.contains(*name)).take(SHOWN);
     let names: Vec<String> = lacking.map(|(kind, name)| format!("{} {name}", kind.as_str())).collect();
     Some(
-        rules::of_rank(&rules::NAMES_MISSING, baseline.rank())
+        rules::rank_finding(&rules::NAMES_MISSING, baseline.rank())
             .with("rows", total - common)
             .with("total", total)
             .with("candidate_rows", 0_u64)

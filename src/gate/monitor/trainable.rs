@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::judge::monitor::copies;
 use crate::judge::monitor::rules;
 use crate::kind::MonitorKind;
-use crate::read::monitor::{Differing, Keyed, Parameter, Statistics, Step, Tables};
+use crate::read::monitor::{DifferingRow, KeyedRow, MonitorParameter, MonitorStatistics, MonitorStep, MonitorTables};
 use crate::result::finding::Finding;
 use crate::result::identity::own_finding;
 use crate::result::unit::{Culprit, MonitorCause, unit_place};
@@ -20,15 +20,15 @@ pub(super) struct OnlyTrained {
     /// Suspects that an update changes.
     moved: BTreeSet<String>,
     /// The first suspect that changes, with the step by which rows are ordered.
-    first: Option<(Differing, i64)>,
+    first: Option<(DifferingRow, i64)>,
     rank: Option<u64>,
 }
 
 impl OnlyTrained {
     /// Finds suspects by name. There are none where the baseline has a parameter without a partner, because then the model was
     /// renamed.
-    pub(super) fn of((baseline, candidate): (&Tables, &Tables)) -> Self {
-        let names = |tables: &Tables| -> BTreeSet<String> {
+    pub(super) fn from_tables((baseline, candidate): (&MonitorTables, &MonitorTables)) -> Self {
+        let names = |tables: &MonitorTables| -> BTreeSet<String> {
             let all = tables.names().into_iter();
             all.filter(|(kind, _)| is_of_parameter(*kind)).map(|(_, name)| name.to_owned()).collect()
         };
@@ -50,24 +50,24 @@ impl OnlyTrained {
     }
 
     /// Notes the suspects that change in a step of the candidate; `update` is the step by which rows are ordered.
-    pub(super) fn note(&mut self, step: &Step, update: i64) {
+    pub(super) fn add_step(&mut self, step: &MonitorStep, update: i64) {
         if self.suspects.is_empty() {
             return;
         }
         let of_kind = |kind: MonitorKind| {
             let rows = step.rows.iter().filter(move |keyed| keyed.key.kind == kind);
-            rows.filter(|keyed| self.suspects.contains(&*keyed.key.name)).collect::<Vec<&Keyed>>()
+            rows.filter(|keyed| self.suspects.contains(&*keyed.key.name)).collect::<Vec<&KeyedRow>>()
         };
-        let before: Vec<(Parameter, Statistics)> = of_kind(MonitorKind::ParamOrigin)
+        let before: Vec<(MonitorParameter, MonitorStatistics)> = of_kind(MonitorKind::ParamOrigin)
             .into_iter()
             .map(|keyed| (keyed.key.parameter(), keyed.row.statistics))
             .collect();
-        let before: BTreeMap<Parameter, Statistics> = before.into_iter().collect();
-        let moves = |keyed: &&Keyed| {
+        let before: BTreeMap<MonitorParameter, MonitorStatistics> = before.into_iter().collect();
+        let moves = |keyed: &&KeyedRow| {
             let before = before.get(&keyed.key.parameter());
             before.is_some_and(|before| !before.is_same(&keyed.row.statistics))
         };
-        let moved: Vec<&Keyed> = of_kind(MonitorKind::ParamUpdated).into_iter().filter(moves).collect();
+        let moved: Vec<&KeyedRow> = of_kind(MonitorKind::ParamUpdated).into_iter().filter(moves).collect();
         if let (None, Some(keyed)) = (&self.first, moved.first()) {
             self.first = Some((differing(keyed), update));
         }
@@ -89,15 +89,15 @@ impl OnlyTrained {
     /// The culprit, with the step by which it is ordered.
     pub(super) fn culprit(&self) -> Option<(Culprit, i64)> {
         let (first, update) = self.first.as_ref()?;
-        let mut culprit = copies::culprit_of(first, *update, &rules::TRAINABLE_DIFFERS, MonitorCause::Optimizer);
+        let mut culprit = copies::row_culprit(first, *update, &rules::TRAINABLE_DIFFERS, MonitorCause::Optimizer);
         culprit.rank = self.rank;
         culprit.finding = own_finding(&culprit);
         Some((culprit, *update))
     }
 }
 
-fn differing(keyed: &Keyed) -> Differing {
-    Differing {
+fn differing(keyed: &KeyedRow) -> DifferingRow {
+    DifferingRow {
         key: keyed.key.clone(),
         name: keyed.row.name.clone(),
         order: keyed.order,

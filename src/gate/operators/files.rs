@@ -3,24 +3,25 @@
 use crate::error::Result;
 use crate::fetch::ByteSource;
 use crate::gate::discover::Inventory;
-use crate::judge::operators::api::Tables;
+use crate::judge::operators::api::ApiTables;
 use crate::judge::operators::rules;
-use crate::pair::operators::Test;
+use crate::pair::operators::OperatorTest;
 use crate::read::operators::{
-    ApiResult, ComparedRow, Damage, Output, Place, Rows, TableKind, read_compared, read_details, read_results,
+    ApiResult, ComparedRow, OperatorDamage, OperatorOutput, OperatorPlace, OperatorRows, TableKind, read_compared,
+    read_details, read_results,
 };
 use crate::result::finding::Finding;
 use crate::verdict::Side;
 
 /// Tables that `acc_check` wrote.
-pub(super) struct Tested {
-    details: Vec<Output>,
+pub(super) struct TestedTables {
+    details: Vec<OperatorOutput>,
     results: Vec<ApiResult>,
     pub(super) damage: Vec<Finding>,
 }
 
-impl Tested {
-    pub(super) fn read(inventory: &Inventory, test: &Test, side: Side, table: &str) -> Self {
+impl TestedTables {
+    pub(super) fn read(inventory: &Inventory, test: &OperatorTest, side: Side, table: &str) -> Self {
         let mut damage = Vec::new();
         let mut of = Reader { inventory, side, table, damage: &mut damage };
         let details = of.rows(test.details.as_ref(), |source| read_details(source));
@@ -28,20 +29,20 @@ impl Tested {
         Self { details, results, damage }
     }
 
-    pub(super) fn tables(&self) -> Tables<'_> {
-        Tables { details: &self.details, results: &self.results }
+    pub(super) fn tables(&self) -> ApiTables<'_> {
+        ApiTables { details: &self.details, results: &self.results }
     }
 }
 
 /// Tables that `api_precision_compare` wrote.
-pub(super) struct Compared {
+pub(super) struct ComparedTables {
     pub(super) results: Vec<ApiResult>,
     pub(super) details: Vec<ComparedRow>,
     pub(super) damage: Vec<Finding>,
 }
 
-impl Compared {
-    pub(super) fn read(inventory: &Inventory, test: &Test, table: &str) -> Self {
+impl ComparedTables {
+    pub(super) fn read(inventory: &Inventory, test: &OperatorTest, table: &str) -> Self {
         let mut damage = Vec::new();
         let mut of = Reader { inventory, side: Side::Candidate, table, damage: &mut damage };
         let details = of.rows(test.details.as_ref(), |source| read_compared(source));
@@ -59,14 +60,18 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     /// The rows of a table that is there.
-    fn rows<T>(&mut self, place: Option<&Place>, read: impl Fn(&dyn ByteSource) -> Result<Rows<T>>) -> Vec<T> {
+    fn rows<T>(
+        &mut self,
+        place: Option<&OperatorPlace>,
+        read: impl Fn(&dyn ByteSource) -> Result<OperatorRows<T>>,
+    ) -> Vec<T> {
         let Some(place) = place else { return Vec::new() };
         let opened = self.inventory.all_files().open(&place.path);
         let finding = Finding::new(&rules::FILE_DAMAGED, place.path.as_str())
             .with("unit", self.table)
             .with("side", self.side.as_str());
         match opened.and_then(|source| read(source.as_ref())) {
-            Ok(Rows { rows, damage }) => {
+            Ok(OperatorRows { rows, damage }) => {
                 self.damage.extend(damage.map(|damage| told(finding, &damage)));
                 rows
             }
@@ -78,11 +83,11 @@ impl Reader<'_> {
     }
 }
 
-fn told(finding: Finding, damage: &Damage) -> Finding {
+fn told(finding: Finding, damage: &OperatorDamage) -> Finding {
     match damage {
-        Damage::Empty => finding.with("what", "empty"),
-        Damage::Header => finding.with("what", "header"),
-        Damage::Cut { line } => finding.with("what", "cut").with("line", *line),
-        Damage::Rows { count, line } => finding.with("what", "rows").with("count", *count).with("line", *line),
+        OperatorDamage::Empty => finding.with("what", "empty"),
+        OperatorDamage::Header => finding.with("what", "header"),
+        OperatorDamage::Cut { line } => finding.with("what", "cut").with("line", *line),
+        OperatorDamage::Rows { count, line } => finding.with("what", "rows").with("count", *count).with("line", *line),
     }
 }

@@ -2,8 +2,8 @@
 
 use crate::compare::operators::RatioKind;
 use crate::judge::operators::output::JudgedRow;
-use crate::msprobe::table::{Cell, Table};
-use crate::read::operators::Status;
+use crate::msprobe::table::{Cell, MsprobeTable};
+use crate::read::operators::OperatorStatus;
 
 /// Name of the table.
 const NAME: &str = "operators_result";
@@ -12,10 +12,10 @@ const BEFORE: [&str; 4] = ["Test", "API Name", "DEVICE Dtype", "Level"];
 const BEHIND: [&str; 6] = ["Baseline Status", "Candidate Status", "msprobe", "Gate", "Rule", "Skipped On"];
 
 /// The table of all tests.
-pub(super) fn table(tests: &[(String, Vec<JudgedRow>)]) -> Table {
+pub(super) fn table(tests: &[(String, Vec<JudgedRow>)]) -> MsprobeTable {
     let columns = BEFORE.into_iter().chain(RatioKind::ALL.map(RatioKind::as_str)).chain(BEHIND);
     let rows = tests.iter().flat_map(|(test, rows)| rows.iter().map(move |row| cells(test, row)));
-    Table {
+    MsprobeTable {
         name: NAME.to_owned(),
         sheet: NAME.to_owned(),
         columns: columns.map(str::to_owned).collect(),
@@ -25,7 +25,7 @@ pub(super) fn table(tests: &[(String, Vec<JudgedRow>)]) -> Table {
 
 fn cells(test: &str, row: &JudgedRow) -> Vec<Cell<'static>> {
     let text = |text: &str| if text.is_empty() { Cell::Empty } else { Cell::from(text) };
-    let status = |status: Option<Status>| status.map_or(Cell::Empty, |status| status.as_str().into());
+    let status = |status: Option<OperatorStatus>| status.map_or(Cell::Empty, |status| status.as_str().into());
     let ratio = |kind| row.ratios.and_then(|ratios| ratios.get(kind).value()).map_or(Cell::Empty, Cell::Float);
     let mut cells = vec![
         text(test),

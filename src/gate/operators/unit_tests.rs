@@ -18,7 +18,7 @@ fn cases() -> PathBuf {
 
 fn judged(folder: &Path, policy: &str) -> CheckOutcome {
     let files: Arc<dyn Files> = open(&folder.display().to_string()).expect("there");
-    let inventory = discover::look(files, search(None), &Quiet).expect("readable");
+    let inventory = discover::inventory_of_files(files, search(None), &Quiet).expect("readable");
     let policy = Policy::parse("policy.yml", policy, &[]).expect("sound");
     let mut outcome = health(&inventory, &policy, &Quiet);
     outcome.settle(&policy);
@@ -30,7 +30,7 @@ fn codes(outcome: &CheckOutcome) -> Vec<&str> {
 }
 
 fn row(outcome: &CheckOutcome) -> Option<String> {
-    culprit::first(std::slice::from_ref(&outcome.check)).map(|culprit| culprit.tensor)
+    culprit::first_culprit(std::slice::from_ref(&outcome.check)).map(|culprit| culprit.tensor)
 }
 
 #[test]

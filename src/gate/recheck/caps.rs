@@ -36,7 +36,7 @@ const PAST: usize = 1_000;
 
 /// Refuses a result that holds more of anything than the gate writes.
 pub(super) fn check(result: &GateResult) -> Checked {
-    drawn(result)?;
+    check_drawn(result)?;
     most("findings", result.findings.len().saturating_add(result.waived.len()), FINDINGS)?;
     most("measured", result.measured.len(), FINDINGS)?;
     most("diagnoses", result.diagnoses.len(), DIAGNOSES)?;
@@ -55,7 +55,7 @@ fn of_check(check: &Check) -> impl Fn(&str) -> String {
 }
 
 /// Refuses a result in which a unit or the history holds more than can be drawn, for any number of units.
-pub(super) fn drawn(result: &GateResult) -> Checked {
+pub(super) fn check_drawn(result: &GateResult) -> Checked {
     for check in &result.checks {
         let name = of_check(check);
         for unit in &check.units {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::refusal::{Checked, demand, shown};
+use super::refusal::{Checked, demand, quoted_start};
 use crate::check::Command;
 use crate::gate::request::Request;
 use crate::judge::rule::artifacts::NO_BASELINE;
@@ -12,7 +12,7 @@ use crate::result::{GateResult, SCHEMA_VERSION};
 use crate::verdict::{CheckId, Profile};
 
 /// Refuses a result whose mode, baseline and findings contradict each other.
-pub(super) fn consistent(result: &GateResult) -> Checked {
+pub(super) fn refuse_inconsistent(result: &GateResult) -> Checked {
     let has_none = result.is_alone() || result.is_of_source();
     demand(has_none == result.baseline.is_none(), "baseline", || {
         "is there in a result of mode `health`, or missing in a comparison".into()
@@ -46,14 +46,14 @@ pub(super) fn check(result: &GateResult, repository: &str, unproved: Option<&str
     })?;
     demand(result.tool.name == this_tool().name, "tool.name", || "was written by another program".into())?;
     demand(Date::try_from(result.today.clone()).is_ok(), "today", || {
-        format!("{} is not a date", shown(&result.today))
+        format!("{} is not a date", quoted_start(&result.today))
     })?;
     let of = result.source.as_ref().map_or("", |source| source.repository.as_str());
     // A project's number and a project's path cannot be compared.
     let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
     let comparable = !of.is_empty() && !repository.is_empty() && is_number(of) == is_number(repository);
     demand(!comparable || of.eq_ignore_ascii_case(repository), "source.repository", || {
-        format!("{} is not the repository {}", shown(of), shown(repository))
+        format!("{} is not the repository {}", quoted_start(of), quoted_start(repository))
     })?;
     lines(unproved)?;
     checks(result)

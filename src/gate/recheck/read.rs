@@ -7,7 +7,7 @@ use std::path::Path;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::Digest;
 use crate::output::documents;
-use crate::read::json::Limits;
+use crate::read::json::JsonLimits;
 use crate::result::GateResult;
 use crate::result::load;
 
@@ -16,7 +16,7 @@ use crate::result::load;
 const MOST_BYTES: u64 = 32 << 20;
 /// A unit has at most 20 000 values. Each takes 32 bytes while it is read, so that two million stay far below 500 MB together
 /// with what is made of them. A comment holds no longer text.
-const LIMITS: Limits = Limits { values: 2_000_000, text: 65_536 };
+const LIMITS: JsonLimits = JsonLimits { values: 2_000_000, text: 65_536 };
 /// Bytes of the operations beside it, whose digest is taken.
 const MOST_OPERATIONS: u64 = 1 << 30;
 
@@ -42,7 +42,7 @@ pub fn read(path: &Path) -> Result<GateResult> {
 /// # Errors
 /// `LimitExceeded` where it holds more than a result can hold, `Corrupt` where it is not a result.
 pub fn parse(name: &str, text: &str) -> Result<GateResult> {
-    LIMITS.hold(text).map_err(|error| too_large(name, error))?;
+    LIMITS.check(text).map_err(|error| too_large(name, error))?;
     load::parse(name, text)
 }
 

@@ -38,7 +38,7 @@ pub(super) fn demand(holds: bool, place: &str, otherwise: impl FnOnce() -> Strin
 }
 
 /// The start of a text from the result, without anything that a terminal could take for more than text.
-pub(super) fn shown(text: &str) -> String {
+pub(super) fn quoted_start(text: &str) -> String {
     let short: String = text.chars().take(MOST_SHOWN).collect();
     let more = if short.len() < text.len() { "…" } else { "" };
     format!("`{}{more}`", cleaned(&short))

@@ -2,9 +2,9 @@
 //!
 //! Deterministic: the same numbers on every machine.
 
-use crate::read::account::Account;
+use crate::read::account::UnreadNumbers;
 use crate::read::curve::series::Series;
-use crate::read::curve::{CurveFile, Logged};
+use crate::read::curve::{CurveFile, LossMeaning};
 
 /// A small generator of random numbers (SplitMix64, Steele and others, 2014).
 #[derive(Clone, Debug)]
@@ -130,7 +130,7 @@ pub enum Defect {
 
 /// A made run.
 #[derive(Clone, Debug)]
-pub struct Run {
+pub struct SyntheticRun {
     loss: Vec<f64>,
     grad_norm: Vec<f64>,
     learning_rate: Vec<f64>,
@@ -144,7 +144,7 @@ fn level(t: f64) -> f64 {
 }
 
 #[allow(clippy::cast_precision_loss, reason = "steps of made runs")]
-impl Run {
+impl SyntheticRun {
     /// A healthy run of `steps` steps.
     pub fn healthy(steps: u64, seed: u64) -> Self {
         let mut random = Random::new(seed);
@@ -246,7 +246,7 @@ impl Run {
     }
 
     /// The run as a file of curves.
-    pub fn file(&self, path: &str) -> CurveFile {
+    pub fn curve_file(&self, path: &str) -> CurveFile {
         let series = |name: &str, values: &[f64]| Series::by_step(name, (1..).zip(values.iter().copied())).into();
         CurveFile {
             path: path.to_owned(),
@@ -257,13 +257,13 @@ impl Run {
                 series("grad_norm", &self.grad_norm),
                 series("learning_rate", &self.learning_rate),
             ],
-            logged: Logged::Samples,
+            logged: LossMeaning::Samples,
             interval: Some(1),
             margins: std::collections::BTreeMap::new(),
             notes: Vec::new(),
             updates: None,
-            told: crate::read::curve::Told::default(),
-            account: Account::default(),
+            told: crate::read::curve::LogFacts::default(),
+            account: UnreadNumbers::default(),
         }
     }
 }

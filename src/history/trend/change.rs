@@ -1,9 +1,9 @@
 //! Finds steps in a series: changes of its level that stayed.
 
-use super::drift::{self, Line};
+use super::drift::{self, TrendLine};
 use super::rank::mann_whitney;
 use super::robust::{median, spread};
-use super::sample::Sample;
+use super::sample::TrendSample;
 
 /// Fewest runs on either side of a step: with three good ones, a median ignores one outlier.
 pub const MIN_SIDE: usize = 4;
@@ -20,7 +20,7 @@ const LEVEL_PENALTY: f64 = 5.0;
 
 /// A step between two neighbouring samples.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Step {
+pub(super) struct LevelStep {
     /// Index of the first sample after it.
     pub(super) at: usize,
     /// Median of the level before it.
@@ -37,7 +37,7 @@ pub(super) struct Regime {
     /// Index of its first sample.
     pub(super) start: usize,
     /// The step at its start; `None` where the regime is the whole series, or began with a bend.
-    pub(super) step: Option<Step>,
+    pub(super) step: Option<LevelStep>,
 }
 
 /// The present regime of `samples`: everything after the last step, or after the last bend into a drift.
@@ -57,7 +57,7 @@ pub(super) struct Regime {
 /// same values too, which no factor pays for; measured with that, of a thousand quiet series of thirty nights, looked at
 /// every night, 4 (normal noise) to 17 (log-normal) show a step on any night (`docs/trend.md`). Fewer than twice [`MIN_SIDE`] samples are
 /// one regime. Values are finite, samples in order of time.
-pub(super) fn present(samples: &[Sample]) -> Regime {
+pub(super) fn present_regime(samples: &[TrendSample]) -> Regime {
     // Most rules of most runs measure the same every night.
     if values(samples).zip(values(samples).skip(1)).all(|(value, next)| value.total_cmp(&next).is_eq()) {
         return Regime::default();
@@ -69,7 +69,7 @@ pub(super) fn present(samples: &[Sample]) -> Regime {
         let places = (samples.len() + 1).saturating_sub(2 * MIN_SIDE);
         if let Some(p) = cut.significance(places) {
             let start = start + cut.early.len();
-            let step = Step { at: start, before: cut.before, after: cut.after, p };
+            let step = LevelStep { at: start, before: cut.before, after: cut.after, p };
             return Regime { start, step: (!cut.is_bend()).then_some(step) };
         }
     }
@@ -77,7 +77,7 @@ pub(super) fn present(samples: &[Sample]) -> Regime {
 }
 
 /// Indexes at which the levels that fit best begin, without the first one; in order.
-fn cuts(samples: &[Sample]) -> Vec<usize> {
+fn cuts(samples: &[TrendSample]) -> Vec<usize> {
     let all: Vec<f64> = values(samples).collect();
     let jumps = all.windows(2).filter_map(|pair| Some(pair.last()? - pair.first()?));
     // Differences of neighbours do not depend on levels, and have twice the variance of the values.
@@ -105,12 +105,12 @@ fn deviations(values: &[f64]) -> f64 {
 
 /// A cut between a level and everything after it.
 struct Cut<'a> {
-    early: &'a [Sample],
-    late: &'a [Sample],
+    early: &'a [TrendSample],
+    late: &'a [TrendSample],
     before: f64,
     after: f64,
     /// The line after the cut, where a drift and not a level follows.
-    drift: Option<Line>,
+    drift: Option<TrendLine>,
     /// Standard deviation of the values around both levels, or around level and line.
     deviation: f64,
     /// Sum of the absolute deviations of the values from their levels.
@@ -121,7 +121,7 @@ struct Cut<'a> {
 
 impl<'a> Cut<'a> {
     /// The cut before the sample `at`. Where a drift follows, no level fits it, so the cut is moved to where level and line fit best.
-    fn near(samples: &'a [Sample], at: usize) -> Option<Self> {
+    fn near(samples: &'a [TrendSample], at: usize) -> Option<Self> {
         let cut = Self::at(samples, at)?;
         if cut.drift.is_none() {
             return Some(cut);
@@ -131,11 +131,11 @@ impl<'a> Cut<'a> {
         others.min_by(|a, b| a.cost.total_cmp(&b.cost))
     }
 
-    fn at(samples: &'a [Sample], at: usize) -> Option<Self> {
+    fn at(samples: &'a [TrendSample], at: usize) -> Option<Self> {
         let (early, late) = samples.split_at_checked(at)?;
         let (before, after) = (median(values(early))?, median(values(late))?);
-        let drift = drift::significance(late).and_then(|_| Line::through(late));
-        let followed = |sample: &Sample| drift.map_or(after, |line| line.at(sample.day));
+        let drift = drift::significance(late).and_then(|_| TrendLine::fit(late));
+        let followed = |sample: &TrendSample| drift.map_or(after, |line| line.value_at(sample.day));
         let beside_level = early.iter().map(|sample| sample.value - before);
         let beside: Vec<f64> =
             beside_level.chain(late.iter().map(|sample| sample.value - followed(sample))).map(f64::abs).collect();
@@ -147,7 +147,7 @@ impl<'a> Cut<'a> {
             drift,
             deviation: spread(beside.iter().copied()),
             cost: beside.iter().sum(),
-            line_cost: Line::through(samples).map_or(f64::INFINITY, |line| line.cost(samples)),
+            line_cost: TrendLine::fit(samples).map_or(f64::INFINITY, |line| line.cost(samples)),
         })
     }
 
@@ -174,13 +174,13 @@ impl<'a> Cut<'a> {
     fn is_bend(&self) -> bool {
         let back = self.early.len().checked_sub(MIN_SIDE).and_then(|index| self.early.get(index));
         self.drift.zip(back).is_some_and(|(line, back)| {
-            let (rise, begun) = (self.after - self.before, line.at(back.day) - self.before);
-            begun * rise <= 0.0 || !self.is_large(line.at(back.day))
+            let (rise, begun) = (self.after - self.before, line.value_at(back.day) - self.before);
+            begun * rise <= 0.0 || !self.is_large(line.value_at(back.day))
         })
     }
 }
 
-fn values(samples: &[Sample]) -> impl Iterator<Item = f64> {
+fn values(samples: &[TrendSample]) -> impl Iterator<Item = f64> {
     samples.iter().map(|sample| sample.value)
 }
 
@@ -189,11 +189,11 @@ mod tests {
     use super::*;
     use crate::gate::selftest::synthetic::Random;
 
-    fn samples(values: impl IntoIterator<Item = f64>) -> Vec<Sample> {
-        (0..).map(f64::from).zip(values).map(|(day, value)| Sample { day, value }).collect()
+    fn samples(values: impl IntoIterator<Item = f64>) -> Vec<TrendSample> {
+        (0..).map(f64::from).zip(values).map(|(day, value)| TrendSample { day, value }).collect()
     }
 
-    fn noisy(count: usize, seed: u64, level: impl Fn(usize) -> f64) -> Vec<Sample> {
+    fn noisy(count: usize, seed: u64, level: impl Fn(usize) -> f64) -> Vec<TrendSample> {
         let mut random = Random::new(seed);
         samples((0..count).map(|night| level(night) + random.normal()))
     }
@@ -202,7 +202,7 @@ mod tests {
     fn a_step_is_found_at_its_night() {
         for seed in 0..50 {
             let series = noisy(30, seed, |night| if night < 18 { 20.0 } else { 30.0 });
-            let step = present(&series).step.expect("a step of ten deviations");
+            let step = present_regime(&series).step.expect("a step of ten deviations");
             assert_eq!(step.at, 18, "seed {seed}");
             assert!((step.before - 20.0).abs() < 1.5 && (step.after - 30.0).abs() < 1.5);
         }
@@ -210,7 +210,8 @@ mod tests {
 
     #[test]
     fn a_step_is_found_after_four_nights_and_not_before() {
-        let seen = |nights| present(&noisy(nights, 7, |night| if night < 18 { 20.0 } else { 40.0 })).step.is_some();
+        let seen =
+            |nights| present_regime(&noisy(nights, 7, |night| if night < 18 { 20.0 } else { 40.0 })).step.is_some();
         assert_eq!((20..=23).map(seen).collect::<Vec<_>>(), [false, false, true, true]);
     }
 
@@ -218,14 +219,14 @@ mod tests {
     fn wild_nights_are_no_step() {
         for seed in 0..50 {
             let wild = |night| if [9, 14, 15, 29].contains(&night) { 500.0 } else { 20.0 };
-            assert_eq!(present(&noisy(30, seed, wild)), Regime::default(), "seed {seed}");
+            assert_eq!(present_regime(&noisy(30, seed, wild)), Regime::default(), "seed {seed}");
         }
     }
 
     #[test]
     fn the_last_of_several_steps_counts() {
         let level = |night| [20.0, 45.0, 30.0][usize::min(night / 12, 2)];
-        let step = present(&noisy(36, 3, level)).step.expect("two steps");
+        let step = present_regime(&noisy(36, 3, level)).step.expect("two steps");
         assert_eq!(step.at, 24);
         assert!((step.before - 45.0).abs() < 2.0, "not since the beginning");
     }
@@ -233,8 +234,8 @@ mod tests {
     #[test]
     fn a_drift_is_no_step_wherever_it_begins() {
         for seed in 0..50 {
-            assert_eq!(present(&noisy(30, seed, |night| 20.0 + 0.8 * night as f64)).step, None, "seed {seed}");
-            let bend = present(&noisy(30, seed, |night| 20.0 + 2.0 * night.saturating_sub(14) as f64));
+            assert_eq!(present_regime(&noisy(30, seed, |night| 20.0 + 0.8 * night as f64)).step, None, "seed {seed}");
+            let bend = present_regime(&noisy(30, seed, |night| 20.0 + 2.0 * night.saturating_sub(14) as f64));
             assert_eq!(bend.step, None, "seed {seed}");
             assert!((10..20).contains(&bend.start), "seed {seed}: the drift began at night 14, not {}", bend.start);
         }
@@ -242,12 +243,12 @@ mod tests {
 
     #[test]
     fn values_without_noise_step_at_any_size_worth_a_look() {
-        let stepped = |high| present(&samples((0..20).map(|night| if night < 12 { 2.0 } else { high }))).step;
+        let stepped = |high| present_regime(&samples((0..20).map(|night| if night < 12 { 2.0 } else { high }))).step;
         assert!(stepped(2.3).is_some_and(|step| step.at == 12));
         assert_eq!(stepped(2.1), None, "5 %");
-        assert!(present(&samples((0..20).map(|night| f64::from(night >= 12)))).step.is_some(), "up from zero");
-        assert_eq!(present(&samples([0.0; 30])), Regime::default());
-        assert_eq!(present(&[]), Regime::default());
+        assert!(present_regime(&samples((0..20).map(|night| f64::from(night >= 12)))).step.is_some(), "up from zero");
+        assert_eq!(present_regime(&samples([0.0; 30])), Regime::default());
+        assert_eq!(present_regime(&[]), Regime::default());
     }
 
     proptest::proptest! {
@@ -273,7 +274,7 @@ mod tests {
         #[test]
         fn any_numbers_are_survived(values in proptest::collection::vec(proptest::num::f64::NORMAL, 0..40)) {
             let samples = samples(values);
-            proptest::prop_assert!(present(&samples).start <= samples.len());
+            proptest::prop_assert!(present_regime(&samples).start <= samples.len());
         }
     }
 }

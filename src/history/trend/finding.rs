@@ -1,6 +1,6 @@
 //! Findings about a trend.
 
-use super::side::Side;
+use super::side::WorseSide;
 use crate::judge::rule::history as rules;
 use crate::result::finding::Finding;
 use crate::result::trend::{Change, Drift, Limit, Trend};
@@ -19,7 +19,7 @@ const COMMIT_CHARS: usize = 12;
 ///
 /// For a rule with limits, a step is only [`Severity::Info`] if it leads away from them, or stays within a tenth of the way to the nearest
 /// limit and grows less than tenfold.
-pub fn of(trend: &Trend) -> Vec<Finding> {
+pub fn trend_findings(trend: &Trend) -> Vec<Finding> {
     let fresh = trend.change.iter().filter(|change| change.runs <= NEWS_RUNS);
     fresh.map(|change| step(trend, change)).chain(trend.drift.as_ref().and_then(|found| drift(trend, found))).collect()
 }
@@ -38,7 +38,7 @@ fn step(trend: &Trend, change: &Change) -> Finding {
 
 /// Whether a step deserves a warning. Without a limit every step does, since the worse direction is unknown.
 fn matters(trend: &Trend, change: &Change) -> bool {
-    let side = Side::of_trend(trend);
+    let side = WorseSide::from_trend(trend);
     let (before, after) = (side.badness(change.before.0), side.badness(change.after.0));
     let grows = before > 0.0 && after >= MATTERS_BY * before;
     let limit = trend.warn.or(trend.fail).map(|limit| side.badness(limit.0));

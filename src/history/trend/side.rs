@@ -8,7 +8,7 @@ const ROUNDING: f64 = 1e-6;
 
 /// Conversion of a rule's values into numbers that are larger the worse they are, and back.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Side {
+pub(super) enum WorseSide {
     /// Larger values are worse, or the direction is unknown: the badness is the value.
     Above,
     /// Values have a sign, and their magnitude has to stay within the limits.
@@ -19,9 +19,9 @@ pub(super) enum Side {
     Below(f64),
 }
 
-impl Side {
+impl WorseSide {
     /// The side of values with limits `(warn, fail)`; without limits no direction is worse, and it is [`Above`](Self::Above).
-    pub(super) fn of(
+    pub(super) fn from_limits(
         direction: LimitDirection,
         (warn, fail): (Option<f64>, Option<f64>),
         values: impl Iterator<Item = f64>,
@@ -42,13 +42,13 @@ impl Side {
     }
 
     /// The side of the values of a trend.
-    pub(super) fn of_trend(trend: &Trend) -> Self {
+    pub(super) fn from_trend(trend: &Trend) -> Self {
         let limits = (trend.warn.map(|limit| limit.0), trend.fail.map(|limit| limit.0));
-        Self::of(trend.direction, limits, trend.last.iter().map(|run| run.value.0))
+        Self::from_limits(trend.direction, limits, trend.last.iter().map(|run| run.value.0))
     }
 
     /// A value as a trend shows it.
-    pub(super) fn shown(self, value: f64) -> f64 {
+    pub(super) fn shown_value(self, value: f64) -> f64 {
         if self == Self::Magnitude { value.abs() } else { value }
     }
 
@@ -61,7 +61,7 @@ impl Side {
     }
 
     /// The shown value for a badness; the inverse of [`badness`](Self::badness).
-    pub(super) fn back(self, badness: f64) -> f64 {
+    pub(super) fn value_of_badness(self, badness: f64) -> f64 {
         match self {
             Self::Above | Self::Magnitude => badness,
             Self::Below(best) => best - badness,
@@ -69,7 +69,7 @@ impl Side {
     }
 
     /// Change of a value whose badness rises by `rise`.
-    pub(super) fn rise(self, rise: f64) -> f64 {
+    pub(super) fn value_rise(self, rise: f64) -> f64 {
         if matches!(self, Self::Below(_)) { -rise } else { rise }
     }
 }

@@ -21,10 +21,14 @@ fn days_off(day: &Day, other: &str) -> i32 {
     one.since(other).expect("close").get_days().abs()
 }
 
-fn series(points: impl IntoIterator<Item = (usize, f64)>) -> Series {
-    let point =
-        |(index, value)| Point { time: night(index), commit: format!("{index:040}"), value, verdict: Verdict::Pass };
-    Series {
+fn series(points: impl IntoIterator<Item = (usize, f64)>) -> RuleSeries {
+    let point = |(index, value)| SeriesPoint {
+        time: night(index),
+        commit: format!("{index:040}"),
+        value,
+        verdict: Verdict::Pass,
+    };
+    RuleSeries {
         suite: "nightly".into(),
         check: CheckId::Loss,
         unit: "loss".into(),
@@ -43,7 +47,7 @@ fn noisy(nights: usize, level: impl Fn(usize) -> f64) -> Vec<(usize, f64)> {
 }
 
 fn codes(trend: &Trend) -> Vec<String> {
-    finding::of(trend).into_iter().map(|finding| finding.code).collect()
+    finding::trend_findings(trend).into_iter().map(|finding| finding.code).collect()
 }
 
 #[test]
@@ -83,7 +87,7 @@ fn a_step_is_news_for_two_weeks() {
         (instant(&change.last_before.time), instant(&change.first_after.time), change.runs),
         (night(17), night(18), 7)
     );
-    assert_eq!(finding::of(&fresh)[0].severity, Severity::Warn);
+    assert_eq!(finding::trend_findings(&fresh)[0].severity, Severity::Warn);
     assert!(fresh.median.is_some_and(|median| (median.0 - 40.0).abs() < 2.0), "of the present level");
     let old = stepped(40);
     assert_eq!((old.change.is_some(), codes(&old)), (true, vec![]));
@@ -92,14 +96,14 @@ fn a_step_is_news_for_two_weeks() {
 #[test]
 fn a_step_down_is_told_and_does_not_warn() {
     let mut better = series(noisy(25, |night| if night < 18 { 40.0 } else { 20.0 }));
-    assert_eq!(finding::of(&trend_of(&better))[0].severity, Severity::Info);
+    assert_eq!(finding::trend_findings(&trend_of(&better))[0].severity, Severity::Info);
     (better.warn, better.fail) = (None, None);
-    assert_eq!(finding::of(&trend_of(&better))[0].severity, Severity::Warn, "nobody knows what is better");
+    assert_eq!(finding::trend_findings(&trend_of(&better))[0].severity, Severity::Warn, "nobody knows what is better");
 }
 
 /// A correlation that has to be at least 0.99.
-fn correlation(points: impl IntoIterator<Item = (usize, f64)>) -> Series {
-    Series {
+fn correlation(points: impl IntoIterator<Item = (usize, f64)>) -> RuleSeries {
+    RuleSeries {
         rule: "pcc-0.99".into(),
         direction: LimitDirection::AtLeast,
         warn: None,
@@ -135,7 +139,7 @@ fn a_correlation_that_steps_down_warns_and_one_that_steps_up_does_not() {
         let trend = trend_of(&correlation((0..25).map(|night| (night, if night < 18 { before } else { after }))));
         let change = trend.change.as_ref().expect("a step");
         assert!((change.before.0 - before).abs() < 1e-12 && (change.after.0 - after).abs() < 1e-12);
-        finding::of(&trend)[0].severity
+        finding::trend_findings(&trend)[0].severity
     };
     assert_eq!(severity(0.9999, 0.994), Severity::Warn);
     assert_eq!(severity(0.994, 0.9999), Severity::Info);
@@ -147,7 +151,7 @@ fn the_best_of_a_lower_limit_beyond_1_is_not_known() {
     let severity = |before: f64, after: f64| {
         let mut speed = correlation((0..25).map(|night| (night, if night < 18 { before } else { after })));
         speed.fail = Some(500.0);
-        finding::of(&trend_of(&speed))[0].severity
+        finding::trend_findings(&trend_of(&speed))[0].severity
     };
     assert_eq!(severity(1000.0, 700.0), Severity::Warn);
     assert_eq!(severity(700.0, 1000.0), Severity::Info);
@@ -164,7 +168,7 @@ fn a_signed_value_is_held_by_its_magnitude() {
 fn a_step_far_below_its_limit_warns_only_if_it_is_large() {
     let severity = |low: f64, high: f64| {
         let values = (0..25).map(|night| (night, if night < 18 { low } else { high }));
-        finding::of(&trend_of(&series(values)))[0].severity
+        finding::trend_findings(&trend_of(&series(values)))[0].severity
     };
     assert_eq!(severity(5.0, 9.0), Severity::Info);
     assert_eq!(severity(0.0, 9.0), Severity::Info);
@@ -231,6 +235,6 @@ proptest::proptest! {
         points in proptest::collection::vec((0_usize..200, proptest::num::f64::ANY), 0..70)
     ) {
         let trend = trend_of(&series(points));
-        proptest::prop_assert!(finding::of(&trend).len() <= 2);
+        proptest::prop_assert!(finding::trend_findings(&trend).len() <= 2);
     }
 }

@@ -9,7 +9,7 @@ mod meanings;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::rules;
-use crate::read::checkpoint::{CONFIGURATIONS, Plain};
+use crate::read::checkpoint::{CONFIGURATIONS, PlainValues};
 use crate::result::finding::Finding;
 use crate::verdict::{PerSide, Severity, Side};
 use meanings::{MEANINGS, NEUTRAL, NEUTRAL_WORDS};
@@ -29,7 +29,7 @@ type Values<'a> = PerSide<Option<&'a str>>;
 struct Scope<'a> {
     /// The file beside the checkpoint; `None` for values inside the checkpoint.
     file: Option<&'a str>,
-    of: SettingsScope,
+    extent: SettingsScope,
 }
 
 /// Extent of the comparison of two checkpoints beside their tensors.
@@ -44,10 +44,10 @@ pub struct SettingsScope {
 }
 
 /// Judges the plain values of checkpoint `name`.
-pub fn judge_settings(name: &str, sides: PerSide<&Plain>, scope: SettingsScope) -> Vec<Finding> {
+pub fn judge_settings(name: &str, sides: PerSide<&PlainValues>, scope: SettingsScope) -> Vec<Finding> {
     let mut findings = Vec::new();
     let inside = PerSide { baseline: &sides.baseline.inside, candidate: &sides.candidate.inside };
-    judge_values(inside, Scope { file: None, of: scope }, &mut findings);
+    judge_values(inside, Scope { file: None, extent: scope }, &mut findings);
     judge_tied(sides, &mut findings);
     if scope.is_beside {
         judge_beside(sides, scope, &mut findings);
@@ -55,12 +55,12 @@ pub fn judge_settings(name: &str, sides: PerSide<&Plain>, scope: SettingsScope) 
     findings.into_iter().map(|finding| finding.with("checkpoint", name)).collect()
 }
 
-fn judge_beside(sides: PerSide<&Plain>, of: SettingsScope, findings: &mut Vec<Finding>) {
+fn judge_beside(sides: PerSide<&PlainValues>, of: SettingsScope, findings: &mut Vec<Finding>) {
     let files: BTreeSet<&String> = sides.each().flat_map(|side| side.beside.keys()).collect();
     for file in files {
         match (sides.baseline.beside.get(file), sides.candidate.beside.get(file)) {
             (Some(baseline), Some(candidate)) => {
-                let scope = Scope { file: Some(file), of };
+                let scope = Scope { file: Some(file), extent: of };
                 judge_values(PerSide { baseline, candidate }, scope, findings);
             }
             (baseline, _) if of.is_alike && CONFIGURATIONS.contains(&file.as_str()) => {
@@ -83,7 +83,7 @@ fn missing(side: Side, place: &str) -> Finding {
 }
 
 /// Reports tensors that share their elements on one side only: they agree now and diverge when training continues.
-fn judge_tied(sides: PerSide<&Plain>, findings: &mut Vec<Finding>) {
+fn judge_tied(sides: PerSide<&PlainValues>, findings: &mut Vec<Finding>) {
     let (Some(baseline), Some(candidate)) = (&sides.baseline.tied, &sides.candidate.tied) else { return };
     let names: BTreeSet<&String> = baseline.keys().chain(candidate.keys()).collect();
     for name in names.into_iter().filter(|name| baseline.contains_key(*name) != candidate.contains_key(*name)) {
@@ -102,7 +102,7 @@ fn judge_values(sides: PerSide<&BTreeMap<String, String>>, scope: Scope<'_>, fin
         let values = PerSide::of(|side| own[side].get(name).map(String::as_str));
         match (values.baseline, values.candidate) {
             (Some(_), Some(_)) => findings.extend(differing(name, values, scope)),
-            (baseline, _) if scope.of.is_alike => {
+            (baseline, _) if scope.extent.is_alike => {
                 let (present, absent) = if baseline.is_some() {
                     (Side::Baseline, Side::Candidate)
                 } else {
@@ -158,8 +158,8 @@ fn unknown(name: &str, (baseline, candidate): (&str, &str), scope: Scope<'_>) ->
         return Some("other");
     }
     let is_plain = |value: &str| value.parse::<f64>().is_ok() || matches!(value, "True" | "False");
-    let is_compared = scope.of.is_alike
-        && scope.of.is_whole
+    let is_compared = scope.extent.is_alike
+        && scope.extent.is_whole
         && !name.starts_with("args.")
         && is_plain(baseline)
         && is_plain(candidate);
@@ -254,13 +254,13 @@ fn is_equal(name: &str, baseline: &str, candidate: &str, tolerance: f64) -> bool
 mod tests {
     use super::*;
 
-    fn plain(file: &str, values: &[(&str, &str)]) -> Plain {
+    fn plain(file: &str, values: &[(&str, &str)]) -> PlainValues {
         let values: BTreeMap<String, String> =
             values.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         if file.is_empty() {
-            return Plain { inside: values, ..Plain::default() };
+            return PlainValues { inside: values, ..PlainValues::default() };
         }
-        Plain { beside: BTreeMap::from([(file.to_owned(), values)]), ..Plain::default() }
+        PlainValues { beside: BTreeMap::from([(file.to_owned(), values)]), ..PlainValues::default() }
     }
 
     /// Code, severity and place of what is said about two lists of values of `file`.

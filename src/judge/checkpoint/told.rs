@@ -11,7 +11,7 @@ use crate::verdict::Severity;
 pub const MOST: usize = 500;
 
 /// Findings of one checkpoint.
-pub(super) struct Told<'a> {
+pub(super) struct CheckpointFindings<'a> {
     checkpoint: &'a str,
     listed: Vec<Finding>,
     counts: BTreeMap<String, Count>,
@@ -25,9 +25,9 @@ struct Count {
     rest: Option<(u64, Severity)>,
 }
 
-impl<'a> Told<'a> {
+impl<'a> CheckpointFindings<'a> {
     /// Starts an empty list about `checkpoint`.
-    pub(super) fn about(checkpoint: &'a str) -> Self {
+    pub(super) fn new(checkpoint: &'a str) -> Self {
         Self { checkpoint, listed: Vec::new(), counts: BTreeMap::new() }
     }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::rules;
-use super::told::Told;
+use super::told::CheckpointFindings;
 use crate::compare::checkpoint::ReplicaComparison;
 use crate::compare::tensor::PairStats;
 use crate::judge::run::rules::REPLICAS_DIFFER;
@@ -29,7 +29,7 @@ pub struct WholeModel<'a> {
 
 /// Judges the ranks of both runs in checkpoint `name`.
 pub fn judge_whole(name: &str, whole: &WholeModel<'_>) -> Vec<Finding> {
-    let mut told = Told::about(name);
+    let mut told = CheckpointFindings::new(name);
     for side in Side::BOTH {
         for path in whole.missing[side] {
             told.add(Finding::new(&rules::SHARD_MISSING, path.as_str()).with("side", side.as_str()));

@@ -2,12 +2,12 @@
 //!
 //! Randomness and determinism are judged; whether another run has the same configuration is not known.
 
-use super::context::Context;
+use super::context::PackContext;
 use super::rules::{
     COLLECTIVES, CUBLAS_WORKSPACE, DATASET_ORDER, DETERMINISM_OFF, DEVICE_DIFFERS, DROPOUT, HASH_SEED, SEED_ALL,
     SIDES_SWAPPED,
 };
-use super::{Judged, judge};
+use super::{JudgedPacks, judge};
 use crate::judge::rule::Rule;
 use crate::pair::setting;
 use crate::policy::config::ConfigPolicy;
@@ -21,8 +21,8 @@ use crate::verdict::Side;
 const OFF: [&Rule; 3] = [&HASH_SEED, &COLLECTIVES, &CUBLAS_WORKSPACE];
 
 /// Findings about one pack.
-pub fn of_pack(pack: &Pack, policy: &ConfigPolicy, redactor: &Redactor) -> Judged {
-    let Judged { general, checkers } = judge(&Context { baseline: pack, candidate: pack, policy, redactor });
+pub fn judge_pack(pack: &Pack, policy: &ConfigPolicy, redactor: &Redactor) -> JudgedPacks {
+    let JudgedPacks { general, checkers } = judge(&PackContext { baseline: pack, candidate: pack, policy, redactor });
     let kept = |findings: Vec<Finding>| findings.into_iter().filter_map(own).collect::<Vec<_>>();
     let mut checkers: Vec<(Checker, Option<Vec<Finding>>)> =
         checkers.into_iter().map(|(checker, findings)| (checker, findings.map(kept))).collect();
@@ -30,7 +30,7 @@ pub fn of_pack(pack: &Pack, policy: &ConfigPolicy, redactor: &Redactor) -> Judge
     if let Some((_, Some(findings))) = settings {
         findings.extend(of_settings(pack));
     }
-    Judged { general: kept(general), checkers }
+    JudgedPacks { general: kept(general), checkers }
 }
 
 /// A finding rewritten for a single pack; `None` for a finding about the other side, or about two packs.

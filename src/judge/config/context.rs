@@ -1,6 +1,6 @@
 //! Two packs that are judged, with the policy.
 
-use super::signs::shown_by;
+use super::signs::device_signs;
 use crate::policy::config::{ConfigPolicy, Device};
 use crate::read::pack::Pack;
 use crate::redact::Redactor;
@@ -8,7 +8,7 @@ use crate::verdict::Side;
 
 /// Two packs that are judged, with the policy.
 #[derive(Clone, Copy)]
-pub struct Context<'a> {
+pub struct PackContext<'a> {
     /// The trusted run's pack.
     pub baseline: &'a Pack,
     /// The pack to judge.
@@ -19,7 +19,7 @@ pub struct Context<'a> {
     pub redactor: &'a Redactor,
 }
 
-impl<'a> Context<'a> {
+impl<'a> PackContext<'a> {
     /// Both sides.
     pub(super) fn sides(&self) -> [(Side, &'a Pack); 2] {
         [(Side::Baseline, self.baseline), (Side::Candidate, self.candidate)]
@@ -31,6 +31,6 @@ impl<'a> Context<'a> {
             Side::Baseline => (self.policy.devices.baseline, self.baseline),
             Side::Candidate => (self.policy.devices.candidate, self.candidate),
         };
-        declared.or_else(|| shown_by(pack).device)
+        declared.or_else(|| device_signs(pack).device)
     }
 }

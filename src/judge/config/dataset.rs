@@ -4,23 +4,23 @@
 
 use std::collections::BTreeMap;
 
-use super::context::Context;
+use super::context::PackContext;
 use super::digest;
 use super::rules::{
     DATASET_DIFFERS, DATASET_KIND, DATASET_NON_FINITE, DATASET_ONE_SIDED, DATASET_ORDER, DATASET_WITHIN,
     RECORD_MALFORMED,
 };
-use crate::compare::config::statistics::{Distance, sixteen_bit_resolution};
+use crate::compare::config::statistics::{StatisticDistance, sixteen_bit_resolution};
 use crate::judge::rule::Rule;
 use crate::policy::config::DatasetPolicy;
 use crate::read::json::Json;
-use crate::read::pack::{Input, Statistics};
+use crate::read::pack::{ForwardInput, PackStatistics};
 use crate::result::finding::Finding;
 
 /// Largest relative difference of mean and norm of integers, which are float32 sums of exact values in another order.
 const INTEGER_SUMS: f64 = 1e-6;
 
-pub(super) fn judge(context: &Context<'_>) -> Vec<Finding> {
+pub(super) fn judge(context: &PackContext<'_>) -> Vec<Finding> {
     let mut walk = Walk { policy: &context.policy.dataset, place: (0, 0), seen: BTreeMap::new(), compared: 0 };
     for (place, baseline) in &context.baseline.dataset {
         if let (Ok(baseline), Some(Ok(candidate))) = (baseline, context.candidate.dataset.get(place)) {
@@ -29,7 +29,7 @@ pub(super) fn judge(context: &Context<'_>) -> Vec<Finding> {
         }
     }
     let mut findings: Vec<Finding> = walk.seen.into_iter().map(|((tag, _), seen)| seen.finding(&tag)).collect();
-    if walk.compared > 0 && !digest::agree(context) {
+    if walk.compared > 0 && !digest::digests_agree(context) {
         findings.push(Finding::new(&DATASET_ORDER, "dataset").with("compared", walk.compared));
     }
     findings
@@ -78,8 +78,8 @@ impl Walk<'_> {
         }
     }
 
-    fn group(&mut self, baseline: &[(String, Input)], candidate: &[(String, Input)], tag: &str) {
-        let find = |items: &'_ [(String, Input)], key: &str| items.iter().position(|(name, _)| name == key);
+    fn group(&mut self, baseline: &[(String, ForwardInput)], candidate: &[(String, ForwardInput)], tag: &str) {
+        let find = |items: &'_ [(String, ForwardInput)], key: &str| items.iter().position(|(name, _)| name == key);
         for (key, value) in baseline {
             let tag = joined(tag, key);
             match find(candidate, key).and_then(|position| candidate.get(position)) {
@@ -92,16 +92,16 @@ impl Walk<'_> {
         }
     }
 
-    fn input(&mut self, baseline: &Input, candidate: &Input, tag: &str) {
+    fn input(&mut self, baseline: &ForwardInput, candidate: &ForwardInput, tag: &str) {
         match (baseline, candidate) {
-            (Input::Tensor(a), Input::Tensor(b)) => self.tensor(a, b, tag),
-            (Input::Group(a), Input::Group(b)) => {
+            (ForwardInput::Tensor(a), ForwardInput::Tensor(b)) => self.tensor(a, b, tag),
+            (ForwardInput::Group(a), ForwardInput::Group(b)) => {
                 if [a, b].iter().any(|items| is_malformed(items)) {
                     self.note(&RECORD_MALFORMED, tag, ("", 0.0), [String::new(), String::new()]);
                 }
                 self.group(a, b, tag);
             }
-            (Input::Plain(a), Input::Plain(b)) => {
+            (ForwardInput::Plain(a), ForwardInput::Plain(b)) => {
                 // msprobe records the empty text for everything that is not a tensor; another collector may record more.
                 if a != b {
                     self.note(&DATASET_KIND, tag, ("", 0.0), [kind(baseline).into(), kind(candidate).into()]);
@@ -111,9 +111,9 @@ impl Walk<'_> {
         }
     }
 
-    fn tensor(&mut self, a: &Statistics, b: &Statistics, tag: &str) {
+    fn tensor(&mut self, a: &PackStatistics, b: &PackStatistics, tag: &str) {
         self.compared += 1;
-        let distance = Distance::between(a, b);
+        let distance = StatisticDistance::between(a, b);
         let shown = || [a, b].map(text);
         if distance.non_finite_on_one {
             self.note(&DATASET_DIFFERS, tag, ("non-finite", f64::INFINITY), shown());
@@ -128,7 +128,7 @@ impl Walk<'_> {
     }
 
     /// Whether any statistic differs by more than its computation explains.
-    fn beyond(&self, distance: &Distance, a: &Statistics, b: &Statistics) -> bool {
+    fn beyond(&self, distance: &StatisticDistance, a: &PackStatistics, b: &PackStatistics) -> bool {
         let relative = self.policy.relative.get();
         let (picked, summed) = if distance.integral {
             (0.0, INTEGER_SUMS)
@@ -144,9 +144,9 @@ impl Walk<'_> {
 }
 
 /// Whether a group holds statistics as numbers; it is a malformed tensor then, because it lacks others of the four.
-fn is_malformed(items: &[(String, Input)]) -> bool {
+fn is_malformed(items: &[(String, ForwardInput)]) -> bool {
     let numbers = items.iter().filter(|(key, value)| {
-        matches!(value, Input::Plain(Json::Int(_) | Json::Float(_) | Json::BigInt(_)))
+        matches!(value, ForwardInput::Plain(Json::Int(_) | Json::Float(_) | Json::BigInt(_)))
             && crate::read::pack::STATISTICS.contains(&key.as_str())
     });
     numbers.count() > 0
@@ -156,16 +156,16 @@ fn joined(tag: &str, key: &str) -> String {
     if tag.is_empty() { key.to_owned() } else { format!("{tag}.{key}") }
 }
 
-fn kind(input: &Input) -> &'static str {
+fn kind(input: &ForwardInput) -> &'static str {
     match input {
-        Input::Tensor(_) => "tensor",
-        Input::Group(_) => "group",
-        Input::Plain(_) => "plain value",
+        ForwardInput::Tensor(_) => "tensor",
+        ForwardInput::Group(_) => "group",
+        ForwardInput::Plain(_) => "plain value",
     }
 }
 
 /// The statistics as text: `max 1, min 0, mean 0.5, norm 2`.
-fn text(statistics: &Statistics) -> String {
+fn text(statistics: &PackStatistics) -> String {
     let named = crate::read::pack::STATISTICS.iter().zip(statistics.0);
     named.map(|(name, value)| format!("{name} {value}")).collect::<Vec<_>>().join(", ")
 }

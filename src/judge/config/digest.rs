@@ -1,12 +1,12 @@
 //! Content digests of data and weight files, which the gate's own collector records.
 
-use super::context::Context;
-use super::listed::listed;
+use super::context::PackContext;
+use super::listed::first_names;
 use super::rules::{DIGEST_DIFFERS, DIGEST_ONE_SIDED};
 use crate::result::finding::Finding;
 use crate::verdict::Side;
 
-pub(super) fn judge(context: &Context<'_>) -> Vec<Finding> {
+pub(super) fn judge(context: &PackContext<'_>) -> Vec<Finding> {
     let (Some(Ok(baseline)), Some(Ok(candidate))) = (&context.baseline.digests, &context.candidate.digests) else {
         return Vec::new();
     };
@@ -21,15 +21,16 @@ pub(super) fn judge(context: &Context<'_>) -> Vec<Finding> {
         let only: Vec<&String> = here.keys().filter(|file| !there.contains_key(*file)).collect();
         if let Some(first) = only.first() {
             let finding = Finding::new(&DIGEST_ONE_SIDED, first.as_str()).with("side", side.as_str());
-            findings
-                .push(finding.with("count", only.len()).with("files", listed(only.iter().map(|file| file.as_str()))));
+            findings.push(
+                finding.with("count", only.len()).with("files", first_names(only.iter().map(|file| file.as_str()))),
+            );
         }
     }
     findings
 }
 
 /// Whether both sides recorded digests of the same files, at least one, and all of them are equal.
-pub(super) fn agree(context: &Context<'_>) -> bool {
+pub(super) fn digests_agree(context: &PackContext<'_>) -> bool {
     let (Some(Ok(baseline)), Some(Ok(candidate))) = (&context.baseline.digests, &context.candidate.digests) else {
         return false;
     };

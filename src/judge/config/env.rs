@@ -6,7 +6,7 @@
 
 mod tables;
 
-use super::context::Context;
+use super::context::PackContext;
 use super::rules::{
     COLLECTIVES, CUBLAS_WORKSPACE, ENV_DEVICE_COUNT, ENV_DEVICE_LIST, ENV_PAIR_DIFFERS, ENV_PLATFORM_ONLY,
     ENV_REQUIRED_VALUE, ENV_WATCHED_DIFFERS, HASH_SEED, INF_NAN_MODE, NOT_IN_PACK,
@@ -21,7 +21,7 @@ use tables::{Kind, PAIRS, Pair, WATCHED};
 /// Text instead of a variable that is not set.
 const UNSET: &str = "unset";
 
-pub(super) fn judge(context: &Context<'_>) -> Vec<Finding> {
+pub(super) fn judge(context: &PackContext<'_>) -> Vec<Finding> {
     let readable = |pack: &Pack| matches!(pack.env, Some(Ok(_)));
     if !readable(context.baseline) || !readable(context.candidate) {
         return Vec::new();
@@ -33,7 +33,7 @@ pub(super) fn judge(context: &Context<'_>) -> Vec<Finding> {
     findings
 }
 
-fn judge_pair(context: &Context<'_>, pair: &Pair) -> Option<Finding> {
+fn judge_pair(context: &PackContext<'_>, pair: &Pair) -> Option<Finding> {
     let name = |side| match context.device(side) {
         Some(Device::Npu) => Some(pair.npu),
         Some(Device::Gpu) => pair.gpu,
@@ -64,7 +64,7 @@ fn judge_pair(context: &Context<'_>, pair: &Pair) -> Option<Finding> {
     }
 }
 
-fn pack_of<'a>(context: &Context<'a>, side: Side) -> &'a Pack {
+fn pack_of<'a>(context: &PackContext<'a>, side: Side) -> &'a Pack {
     match side {
         Side::Baseline => context.baseline,
         Side::Candidate => context.candidate,
@@ -95,7 +95,7 @@ fn normalised(value: &str) -> String {
     }
 }
 
-fn shown(context: &Context<'_>, name: &str, value: Option<&str>) -> String {
+fn shown(context: &PackContext<'_>, name: &str, value: Option<&str>) -> String {
     value.map_or_else(|| UNSET.to_owned(), |value| context.redactor.setting(name, value))
 }
 
@@ -107,7 +107,7 @@ pub fn watched_names(policy: &ConfigPolicy) -> impl Iterator<Item = &str> {
     pairs.chain(WATCHED.iter().map(|watched| watched.name)).chain(policy.env.watch.iter().map(String::as_str))
 }
 
-fn watched(context: &Context<'_>) -> Vec<Finding> {
+fn watched(context: &PackContext<'_>) -> Vec<Finding> {
     let extra = context.policy.env.watch.iter().map(|name| (name.as_str(), None, None));
     let built_in = WATCHED.iter().map(|watched| (watched.name, watched.device, watched.default));
     let devices = [Side::Baseline, Side::Candidate].map(|side| context.device(side));
@@ -126,7 +126,7 @@ fn watched(context: &Context<'_>) -> Vec<Finding> {
     judged.collect()
 }
 
-fn required(context: &Context<'_>) -> Vec<Finding> {
+fn required(context: &PackContext<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for rule in &context.policy.env.required {
         for (side, pack) in context.sides() {
@@ -142,7 +142,7 @@ fn required(context: &Context<'_>) -> Vec<Finding> {
     findings
 }
 
-fn broken_requirement(context: &Context<'_>, rule: &RequiredValue, side: Side, value: Option<&str>) -> Finding {
+fn broken_requirement(context: &PackContext<'_>, rule: &RequiredValue, side: Side, value: Option<&str>) -> Finding {
     Finding::new(&ENV_REQUIRED_VALUE, &rule.name)
         .with_severity(rule.severity.unwrap_or(ENV_REQUIRED_VALUE.severity))
         .with("side", side.as_str())
@@ -163,7 +163,7 @@ fn device_of(name: &str) -> Option<Device> {
 }
 
 /// Findings about missing variables of a reproducible run, for both sides.
-fn determinism(context: &Context<'_>) -> Vec<Finding> {
+fn determinism(context: &PackContext<'_>) -> Vec<Finding> {
     let lacking = |rule: &Rule, device: Option<Device>, name: &str, good: &dyn Fn(&str) -> bool| {
         let lacks = |(side, pack): &(Side, &Pack)| {
             let concerned = device.is_none() || context.device(*side) == device;

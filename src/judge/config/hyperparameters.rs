@@ -1,14 +1,14 @@
 //! Settings from launch scripts, YAML files and parsed arguments.
 
-use super::context::Context;
-use super::listed::listed;
+use super::context::PackContext;
+use super::listed::first_names;
 use super::rules::{
     DROPOUT, HYPER_CONTRADICTS, HYPER_DIFFERS, HYPER_EQUIVALENT, HYPER_MACHINE, HYPER_ONE_SIDED, HYPER_PATH,
     HYPER_SOURCE,
 };
-use crate::compare::config::setting::{Meaning, Sameness};
+use crate::compare::config::setting::{Sameness, SettingMeaning};
 use crate::judge::layout;
-use crate::pair::setting::{self, Setting, Settings};
+use crate::pair::setting::{self, PairedSettings, Setting};
 use crate::policy::value::Pattern;
 use crate::read::json::{self, Json};
 use crate::read::pack::Pack;
@@ -51,7 +51,7 @@ const LAYOUT: [&str; 10] = [
     "micro_batch_size",
 ];
 
-pub(super) fn judge(context: &Context<'_>) -> Vec<Finding> {
+pub(super) fn judge(context: &PackContext<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     let files = [
         ("static", &context.baseline.hyper_static, &context.candidate.hyper_static),
@@ -75,10 +75,10 @@ fn one_source(side: Side, source: &str) -> Finding {
         .with("source", source)
 }
 
-fn judge_file(context: &Context<'_>, baseline: &[Setting], candidate: &[Setting]) -> Vec<Finding> {
+fn judge_file(context: &PackContext<'_>, baseline: &[Setting], candidate: &[Setting]) -> Vec<Finding> {
     let policy = &context.policy.hyperparameters;
-    let meaning = Meaning::new(policy.relative.get(), &policy.equivalent);
-    let paired = setting::pair(baseline, candidate, &policy.aliases);
+    let meaning = SettingMeaning::new(policy.relative.get(), &policy.equivalent);
+    let paired = setting::pair_settings(baseline, candidate, &policy.aliases);
     let mut findings = Vec::new();
     for (side, settings) in [(Side::Baseline, baseline), (Side::Candidate, candidate)] {
         let contradictions = settings.iter().filter(|(_, value)| is_contradiction(value));
@@ -99,7 +99,7 @@ fn is_contradiction(value: &Json) -> bool {
     value.get("description").and_then(Json::as_str) == Some("duplicate_value")
 }
 
-fn judge_pair(context: &Context<'_>, meaning: &Meaning, a: &Setting, b: &Setting) -> Option<Finding> {
+fn judge_pair(context: &PackContext<'_>, meaning: &SettingMeaning, a: &Setting, b: &Setting) -> Option<Finding> {
     let ignored = is_ignored(&a.0, &context.policy.hyperparameters.ignore);
     let machine = MACHINE.contains(&setting::last_part(&a.0).as_str());
     let rule = match meaning.compare(&a.1, &b.1) {
@@ -129,7 +129,7 @@ fn is_ignored(name: &str, patterns: &[Pattern]) -> bool {
 }
 
 /// A value for people, without secrets and not longer than a line.
-fn shown(context: &Context<'_>, (name, value): &Setting) -> String {
+fn shown(context: &PackContext<'_>, (name, value): &Setting) -> String {
     const LONGEST: usize = 120;
     let text = json_text(&context.redactor.value(name, value));
     if text.chars().count() <= LONGEST {
@@ -145,7 +145,7 @@ fn json_text(value: &Json) -> String {
     }
 }
 
-fn one_sided(context: &Context<'_>, paired: &Settings<'_>) -> Vec<Finding> {
+fn one_sided(context: &PackContext<'_>, paired: &PairedSettings<'_>) -> Vec<Finding> {
     let policy = &context.policy.hyperparameters;
     let kept = |settings: &[&Setting]| -> Vec<String> {
         let counted = settings.iter().filter(|(name, _)| {
@@ -157,18 +157,18 @@ fn one_sided(context: &Context<'_>, paired: &Settings<'_>) -> Vec<Finding> {
     let finding = |(side, names): (Side, Vec<String>)| {
         let first = names.first()?;
         let similar: Vec<String> = if side == Side::Baseline {
-            names.iter().filter_map(|name| paired.similar(name).map(|other| format!("{name} ~ {other}"))).collect()
+            names.iter().filter_map(|name| paired.similar_name(name).map(|other| format!("{name} ~ {other}"))).collect()
         } else {
             Vec::new()
         };
         let finding = Finding::new(&HYPER_ONE_SIDED, first.as_str()).with("side", side.as_str());
-        Some(finding.with("count", names.len()).with("names", listed(names)).with("similar", listed(similar)))
+        Some(finding.with("count", names.len()).with("names", first_names(names)).with("similar", first_names(similar)))
     };
     sides.into_iter().filter_map(finding).collect()
 }
 
 /// Dropout in the settings: a defect as small as its noise cannot be seen while it is on.
-fn dropout(context: &Context<'_>) -> Finding {
+fn dropout(context: &PackContext<'_>) -> Finding {
     let on = |pack: &Pack| -> (bool, Vec<String>) {
         let mut seen = false;
         let mut on = Vec::new();
@@ -193,5 +193,5 @@ fn dropout(context: &Context<'_>) -> Finding {
     values.extend(candidate.1);
     values.sort();
     values.dedup();
-    Finding::new(&DROPOUT, "dropout").with("state", state).with("values", listed(values))
+    Finding::new(&DROPOUT, "dropout").with("state", state).with("values", first_names(values))
 }

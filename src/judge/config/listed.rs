@@ -4,6 +4,6 @@
 const LISTED: usize = 10;
 
 /// The first names of a long list.
-pub(super) fn listed<T: Into<String>>(names: impl IntoIterator<Item = T>) -> Vec<String> {
+pub(super) fn first_names<T: Into<String>>(names: impl IntoIterator<Item = T>) -> Vec<String> {
     names.into_iter().take(LISTED).map(Into::into).collect()
 }

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use super::context::Context;
-use super::listed::listed;
+use super::context::PackContext;
+use super::listed::first_names;
 use super::rules::{
     MEMBER_DAMAGED, MEMBER_MISPLACED, MEMBER_REFUSED, MEMBER_REPEATED, MEMBER_UNKNOWN, MEMBERS_UNLISTED, MIXES_RUNS,
     NO_FIRST_STEP, RANKS_DIFFER, STEPS_DIFFER,
 };
 use crate::error::Error;
-use crate::read::pack::{Checker, Pack, Place};
+use crate::read::pack::{Checker, MemberPlace, Pack};
 use crate::result::finding::Finding;
 use crate::verdict::Side;
 
@@ -18,7 +18,7 @@ use crate::verdict::Side;
 const MOST_MEMBERS: usize = 100;
 
 /// Findings about the packs as such.
-pub(super) fn general(context: &Context<'_>) -> Vec<Finding> {
+pub(super) fn pack_findings(context: &PackContext<'_>) -> Vec<Finding> {
     context.sides().into_iter().flat_map(|(side, pack)| of_pack(side, pack)).collect()
 }
 
@@ -29,12 +29,14 @@ fn of_pack(side: Side, pack: &Pack) -> Vec<Finding> {
     });
     if !pack.unknown.is_empty() {
         let finding = Finding::new(&MEMBER_UNKNOWN, &pack.path).with("side", side.as_str());
-        findings.push(finding.with("count", pack.unknown.len()).with("members", listed(pack.unknown.iter().cloned())));
+        findings
+            .push(finding.with("count", pack.unknown.len()).with("members", first_names(pack.unknown.iter().cloned())));
     }
     if !pack.repeated.is_empty() {
         let finding = Finding::new(&MEMBER_REPEATED, &pack.path).with("side", side.as_str());
-        findings
-            .push(finding.with("count", pack.repeated.len()).with("members", listed(pack.repeated.keys().cloned())));
+        findings.push(
+            finding.with("count", pack.repeated.len()).with("members", first_names(pack.repeated.keys().cloned())),
+        );
     }
     findings.extend(mixed_runs(side, pack));
     if let Some(Err(error)) = &pack.digests {
@@ -57,8 +59,8 @@ fn at_most<T>(side: Side, pack: &Pack, members: &[T], finding: impl Fn(&T) -> Fi
 
 /// The finding about a pack that two runs wrote into: the steps that the second run did not reach come from the first one.
 fn mixed_runs(side: Side, pack: &Pack) -> Option<Finding> {
-    let step = |name: &str| match Place::of(name) {
-        Place::Dataset((step, _)) | Place::Weights((step, _)) => Some(step),
+    let step = |name: &str| match MemberPlace::from_name(name) {
+        MemberPlace::Dataset((step, _)) | MemberPlace::Weights((step, _)) => Some(step),
         _ => None,
     };
     let again: BTreeSet<u64> = pack.repeated.keys().filter_map(|name| step(name)).collect();
@@ -72,7 +74,7 @@ fn mixed_runs(side: Side, pack: &Pack) -> Option<Finding> {
 }
 
 /// Findings about one checker's members, whether the packs can be compared or not.
-pub(super) fn of_checker(checker: Checker, context: &Context<'_>) -> Vec<Finding> {
+pub(super) fn checker_findings(checker: Checker, context: &PackContext<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (side, pack) in context.sides() {
         findings.extend(at_most(side, pack, &errors(checker, pack), |error| damaged(side, error)));
@@ -111,7 +113,7 @@ fn damaged(side: Side, error: &Error) -> Finding {
 }
 
 /// Steps and ranks that only one side has.
-fn coverage(checker: Checker, context: &Context<'_>) -> Vec<Finding> {
+fn coverage(checker: Checker, context: &PackContext<'_>) -> Vec<Finding> {
     let places = |pack: &Pack| -> BTreeSet<(u64, u64)> {
         match checker {
             Checker::Dataset => pack.dataset.keys().copied().collect(),

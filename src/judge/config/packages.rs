@@ -7,7 +7,7 @@ use crate::read::pack::Pack;
 
 /// Installed packages by normalised name. A repeated name counts once, with its last version; a line without a
 /// version has an empty one.
-pub(super) fn packages(pack: &Pack) -> BTreeMap<String, Vec<String>> {
+pub(super) fn installed_packages(pack: &Pack) -> BTreeMap<String, Vec<String>> {
     let mut packages: BTreeMap<String, Vec<String>> = BTreeMap::new();
     let lines = pack.pip.iter().flatten().flatten();
     for line in lines.filter(|line| !line.is_empty()) {

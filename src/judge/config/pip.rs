@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::context::Context;
-use super::listed::listed;
-use super::packages::packages;
+use super::context::PackContext;
+use super::listed::first_names;
+use super::packages::installed_packages;
 use super::rules::{
     PIP_EXPECTED, PIP_OTHERS_DIFFER, PIP_OTHERS_ONE_SIDED, PIP_PACKAGE_MISSING, PIP_REPEATED, PIP_RULE_BROKEN,
     PIP_TORCH_NPU, PIP_VERSION_DIFFERS,
@@ -55,12 +55,12 @@ const OF_DEVICE: [(Device, &[&str]); 2] = [
     ),
 ];
 
-pub(super) fn judge(context: &Context<'_>) -> Vec<Finding> {
+pub(super) fn judge(context: &PackContext<'_>) -> Vec<Finding> {
     let readable = |pack: &Pack| matches!(pack.pip, Some(Ok(_)));
     if !readable(context.baseline) || !readable(context.candidate) {
         return Vec::new();
     }
-    let sides = [packages(context.baseline), packages(context.candidate)];
+    let sides = [installed_packages(context.baseline), installed_packages(context.candidate)];
     let mut judge = Judge { context, findings: Vec::new(), differ: vec![], one_sided: vec![], expected: vec![] };
     let [baseline, candidate] = &sides;
     let names: std::collections::BTreeSet<&String> = baseline.keys().chain(candidate.keys()).collect();
@@ -78,7 +78,7 @@ pub(super) fn judge(context: &Context<'_>) -> Vec<Finding> {
 
 /// Collects findings about single packages, and notes about groups of packages.
 struct Judge<'a> {
-    context: &'a Context<'a>,
+    context: &'a PackContext<'a>,
     findings: Vec<Finding>,
     differ: Vec<String>,
     one_sided: Vec<String>,
@@ -150,7 +150,7 @@ impl Judge<'_> {
     fn repeated(&mut self, side: Side, packages: &BTreeMap<String, Vec<String>>) {
         for (name, versions) in packages.iter().filter(|(_, versions)| versions.len() > 1) {
             let finding = Finding::new(&PIP_REPEATED, name).with("side", side.as_str());
-            self.findings.push(finding.with("versions", listed(versions.iter().cloned())));
+            self.findings.push(finding.with("versions", first_names(versions.iter().cloned())));
         }
     }
 
@@ -174,7 +174,7 @@ impl Judge<'_> {
         for (rule, notes) in groups {
             if !notes.is_empty() {
                 let finding = Finding::new(rule, "pip").with("count", notes.len());
-                self.findings.push(finding.with("packages", listed(notes)));
+                self.findings.push(finding.with("packages", first_names(notes)));
             }
         }
         self.findings

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use super::context::Context;
-use super::listed::listed;
+use super::context::PackContext;
+use super::listed::first_names;
 use super::rules::{
     RANDOM_COUNT, RANDOM_EMPTY, RANDOM_REWRITTEN, RANDOM_UNMATCHED, RECORD_MALFORMED, SEED_ALL, SEED_NOT_SEEN,
 };
-use crate::pair::call::{self, Frame};
-use crate::read::pack::{Calls, Distinct};
+use crate::pair::call::{self, CallFrame};
+use crate::read::pack::{RandomCall, RandomCalls};
 use crate::result::finding::Finding;
 use crate::verdict::Side;
 
@@ -18,7 +18,7 @@ const REWRITTEN: f64 = 0.4;
 /// Functions that set a seed, as far as they are recorded.
 const SEEDING: [&str; 2] = ["torch.manual_seed", "mindspore.manual_seed"];
 
-pub(super) fn judge(context: &Context<'_>) -> Vec<Finding> {
+pub(super) fn judge(context: &PackContext<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (rank, baseline) in &context.baseline.random {
         let (Ok(baseline), Some(Ok(candidate))) = (baseline, context.candidate.random.get(rank)) else { continue };
@@ -28,7 +28,7 @@ pub(super) fn judge(context: &Context<'_>) -> Vec<Finding> {
     findings
 }
 
-fn judge_rank(context: &Context<'_>, rank: u64, baseline: &Calls, candidate: &Calls) -> Vec<Finding> {
+fn judge_rank(context: &PackContext<'_>, rank: u64, baseline: &RandomCalls, candidate: &RandomCalls) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (side, calls) in [(Side::Baseline, baseline), (Side::Candidate, candidate)] {
         let entries = || calls.iter().flat_map(|(_, entries)| entries);
@@ -48,25 +48,25 @@ fn judge_rank(context: &Context<'_>, rank: u64, baseline: &Calls, candidate: &Ca
     }
     let ops: BTreeSet<&str> = baseline.iter().chain(candidate).map(|(op, _)| op.as_str()).collect();
     for op in ops {
-        findings.extend(Function { context, rank, op }.judge(of(baseline, op), of(candidate, op)));
+        findings.extend(Function { context, rank, op }.judge(calls_of(baseline, op), calls_of(candidate, op)));
     }
     findings
 }
 
-fn of<'a>(calls: &'a Calls, op: &str) -> &'a [Distinct] {
+fn calls_of<'a>(calls: &'a RandomCalls, op: &str) -> &'a [RandomCall] {
     calls.iter().find(|(known, _)| known == op).map_or(&[], |(_, entries)| entries)
 }
 
 /// One random function on one rank.
 struct Function<'a> {
-    context: &'a Context<'a>,
+    context: &'a PackContext<'a>,
     rank: u64,
     op: &'a str,
 }
 
 impl Function<'_> {
-    fn judge(&self, baseline: &[Distinct], candidate: &[Distinct]) -> Vec<Finding> {
-        let paired = call::pair(baseline, candidate);
+    fn judge(&self, baseline: &[RandomCall], candidate: &[RandomCall]) -> Vec<Finding> {
+        let paired = call::pair_calls(baseline, candidate);
         let mut findings = Vec::new();
         for (a, b, likeness) in &paired.matched {
             let (count_a, count_b) = (a.count.unwrap_or(0), b.count.unwrap_or(0));
@@ -88,7 +88,7 @@ impl Function<'_> {
             if !entries.is_empty() {
                 let finding =
                     Finding::new(&RANDOM_UNMATCHED, self.op).with("rank", self.rank).with("side", side.as_str());
-                let lines = listed(entries.iter().map(|entry| self.line(entry)));
+                let lines = first_names(entries.iter().map(|entry| self.line(entry)));
                 findings.push(finding.with("count", entries.len()).with("lines", lines));
             }
         }
@@ -96,10 +96,10 @@ impl Function<'_> {
     }
 
     /// The place of a call: `train.py:41 in draw: torch.rand(2)`.
-    fn line(&self, entry: &Distinct) -> String {
-        let frame = entry.stack.as_deref().unwrap_or_default().last().map(|frame| Frame::parse(frame));
+    fn line(&self, entry: &RandomCall) -> String {
+        let frame = entry.stack.as_deref().unwrap_or_default().last().map(|frame| CallFrame::parse(frame));
         let frame = frame.unwrap_or_default();
-        let text = format!("{}:{} in {}: {}", frame.base(), frame.line, frame.function, frame.code);
+        let text = format!("{}:{} in {}: {}", frame.file_name(), frame.line, frame.function, frame.code);
         self.context.redactor.text(&text)
     }
 }

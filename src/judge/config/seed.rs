@@ -4,12 +4,12 @@
 
 use std::collections::BTreeSet;
 
-use super::context::Context;
+use super::context::PackContext;
 use super::rules::SEED_DIFFERS;
 use crate::read::pack::Pack;
 use crate::result::finding::Finding;
 
-pub(super) fn judge(context: &Context<'_>) -> Vec<Finding> {
+pub(super) fn judge(context: &PackContext<'_>) -> Vec<Finding> {
     let names = |pack: &'_ Pack| -> BTreeSet<String> {
         pack.variables().map(|(name, _)| name.to_owned()).filter(|name| is_seed(name)).collect()
     };

@@ -2,12 +2,12 @@
 //!
 //! msprobe takes a pack for an NPU's as soon as one variable's name contains `ASCEND`. Here several signs count.
 
-use super::packages::packages;
+use super::packages::installed_packages;
 use crate::policy::config::Device;
 use crate::read::pack::Pack;
 
 /// Device of a pack, from its signs.
-pub(super) struct Shown {
+pub(super) struct DeviceSigns {
     /// The device that most signs point to; `None` if they are even.
     pub(super) device: Option<Device>,
     /// The signs, by name.
@@ -31,7 +31,7 @@ const GPU_VARIABLES: [&str; 5] =
     ["CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES", "CUDA_LAUNCH_BLOCKING", "CUDA_HOME", "NVIDIA_TF32_OVERRIDE"];
 
 /// Reads the signs of a pack.
-pub(super) fn shown_by(pack: &Pack) -> Shown {
+pub(super) fn device_signs(pack: &Pack) -> DeviceSigns {
     let mut signs = Vec::new();
     let (mut npu, mut gpu) = (0_usize, 0_usize);
     for (name, _) in pack.variables() {
@@ -43,7 +43,7 @@ pub(super) fn shown_by(pack: &Pack) -> Shown {
         npu += usize::from(on_npu);
         gpu += usize::from(on_gpu);
     }
-    if packages(pack).contains_key("torch-npu") {
+    if installed_packages(pack).contains_key("torch-npu") {
         signs.push("torch_npu".into());
         npu += 1;
     }
@@ -53,10 +53,10 @@ pub(super) fn shown_by(pack: &Pack) -> Shown {
         std::cmp::Ordering::Less => Some(Device::Gpu),
         std::cmp::Ordering::Equal => None,
     };
-    Shown { device, signs }
+    DeviceSigns { device, signs }
 }
 
 /// The device that the signs of a pack point to; `None` if they are even.
 pub fn device_of(pack: &Pack) -> Option<Device> {
-    shown_by(pack).device
+    device_signs(pack).device
 }

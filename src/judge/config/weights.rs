@@ -4,16 +4,16 @@
 //! a float32 sum. Later the two trainings diverge, as they must. Their distance is shown then, and only values that are NaN or
 //! infinite are judged.
 
-use super::context::Context;
-use super::listed::listed;
+use super::context::PackContext;
+use super::listed::first_names;
 use super::rules::{
     RECORD_MALFORMED, WEIGHTS_BROKE, WEIGHTS_DIFFER, WEIGHTS_DRIFT, WEIGHTS_NEARLY, WEIGHTS_NON_FINITE,
     WEIGHTS_ONE_SIDED, WEIGHTS_PRECISION, WEIGHTS_WITHIN,
 };
-use crate::compare::config::statistics::{Distance, is_rounding_of};
+use crate::compare::config::statistics::{StatisticDistance, is_rounding_of};
 use crate::judge::rule::Rule;
-use crate::pair::parameter::{self, Parameters};
-use crate::read::pack::Parameter;
+use crate::pair::parameter::{self, PairedParameters};
+use crate::read::pack::PackParameter;
 use crate::result::finding::Finding;
 use crate::verdict::Side;
 
@@ -21,13 +21,13 @@ use crate::verdict::Side;
 /// bit-equal.
 const NEARLY_ALL: f64 = 0.9;
 
-pub(super) fn judge(context: &Context<'_>) -> Vec<Finding> {
+pub(super) fn judge(context: &PackContext<'_>) -> Vec<Finding> {
     let prefixes = &context.policy.weights.prefixes;
     let mut findings = Vec::new();
     let mut drift = Drift::default();
     for (place, baseline) in &context.baseline.weights {
         let (Ok(baseline), Some(Ok(candidate))) = (baseline, context.candidate.weights.get(place)) else { continue };
-        let paired = parameter::pair(baseline, candidate, prefixes);
+        let paired = parameter::pair_pack_parameters(baseline, candidate, prefixes);
         let group = Group { context, step: place.0, rank: place.1, pairs: distances(&paired) };
         findings.extend(group.malformed(baseline, candidate));
         findings.extend(group.non_finite());
@@ -45,15 +45,15 @@ pub(super) fn judge(context: &Context<'_>) -> Vec<Finding> {
 /// A pair of parameters with their distance.
 struct Paired<'a> {
     name: &'a str,
-    distance: Distance,
+    distance: StatisticDistance,
     /// Whether one side holds the other's values rounded to a 16-bit type.
     rounded: bool,
 }
 
-fn distances<'a>(paired: &Parameters<'a>) -> Vec<Paired<'a>> {
+fn distances<'a>(paired: &PairedParameters<'a>) -> Vec<Paired<'a>> {
     let readable = paired.matched.iter().filter_map(|(baseline, candidate)| {
         let (a, b) = (baseline.statistics.as_ref().ok()?, candidate.statistics.as_ref().ok()?);
-        let distance = Distance::between(a, b);
+        let distance = StatisticDistance::between(a, b);
         let rounded = !distance.exact && (is_rounding_of(a, b) || is_rounding_of(b, a));
         Some(Paired { name: &candidate.name, distance, rounded })
     });
@@ -62,7 +62,7 @@ fn distances<'a>(paired: &Parameters<'a>) -> Vec<Paired<'a>> {
 
 /// One step and rank.
 struct Group<'a> {
-    context: &'a Context<'a>,
+    context: &'a PackContext<'a>,
     step: u64,
     rank: u64,
     pairs: Vec<Paired<'a>>,
@@ -79,7 +79,7 @@ impl Group<'_> {
                 .with("rank", self.rank)
                 .with("count", of.len())
                 .with("compared", self.pairs.len())
-                .with("names", listed(of.iter().map(|pair| pair.name)))
+                .with("names", first_names(of.iter().map(|pair| pair.name)))
                 .with("statistic", statistic)
                 .with("worst", value),
         )
@@ -101,7 +101,7 @@ impl Group<'_> {
         parts.iter().filter_map(|(rule, pairs)| self.finding(rule, pairs)).collect()
     }
 
-    fn one_sided(&self, paired: &Parameters<'_>) -> Vec<Finding> {
+    fn one_sided(&self, paired: &PairedParameters<'_>) -> Vec<Finding> {
         let prefix = paired.common_prefix().unwrap_or_default();
         let sides = [(Side::Baseline, &paired.only_baseline), (Side::Candidate, &paired.only_candidate)];
         let finding = |(side, names): (Side, &Vec<&str>)| {
@@ -111,7 +111,7 @@ impl Group<'_> {
                     .with("side", side.as_str())
                     .with("rank", self.rank)
                     .with("count", names.len())
-                    .with("names", listed(names.iter().copied()))
+                    .with("names", first_names(names.iter().copied()))
                     .with("prefix", prefix.as_str()),
             )
         };
@@ -119,7 +119,7 @@ impl Group<'_> {
     }
 
     fn non_finite(&self) -> Vec<Finding> {
-        let of = |wanted: fn(&Distance) -> bool| -> Vec<&Paired<'_>> {
+        let of = |wanted: fn(&StatisticDistance) -> bool| -> Vec<&Paired<'_>> {
             self.pairs.iter().filter(|pair| wanted(&pair.distance)).collect()
         };
         let one = self.finding(&WEIGHTS_BROKE, &of(|distance| distance.non_finite_on_one));
@@ -128,11 +128,11 @@ impl Group<'_> {
         one.into_iter().chain(both).collect()
     }
 
-    fn malformed(&self, baseline: &[Parameter], candidate: &[Parameter]) -> Option<Finding> {
-        let broken = |(_, parameter): &(Side, &Parameter)| parameter.statistics.is_err();
+    fn malformed(&self, baseline: &[PackParameter], candidate: &[PackParameter]) -> Option<Finding> {
+        let broken = |(_, parameter): &(Side, &PackParameter)| parameter.statistics.is_err();
         let all = baseline.iter().map(|parameter| (Side::Baseline, parameter));
         let all = all.chain(candidate.iter().map(|parameter| (Side::Candidate, parameter)));
-        let broken: Vec<(Side, &Parameter)> = all.filter(broken).collect();
+        let broken: Vec<(Side, &PackParameter)> = all.filter(broken).collect();
         let (_, first) = broken.first()?;
         let finding = Finding::new(&RECORD_MALFORMED, &first.name).with("step", self.step).with("rank", self.rank);
         Some(finding.with("places", broken.len()))
@@ -163,7 +163,7 @@ impl Drift {
         }
     }
 
-    fn finding(self, context: &Context<'_>) -> Option<Finding> {
+    fn finding(self, context: &PackContext<'_>) -> Option<Finding> {
         let (worst, step, rank, name) = self.worst?;
         Some(
             Finding::new(&WEIGHTS_DRIFT, name)

@@ -64,12 +64,12 @@ fn rows(most: usize) -> impl Strategy<Value = Vec<Observation>> {
 fn walked(observations: &[Observation], check: &Check) -> Vec<usize> {
     let mut roots: Vec<usize> = Vec::new();
     for (place, new) in observations.iter().enumerate() {
-        let new = Root::of(new);
-        let is_before = |a: Root<'_>, b: Root<'_>| a.is_before(b, check, || None);
-        if roots.iter().any(|root| is_before(Root::of(&observations[*root]), new)) {
+        let new = Root::new(new);
+        let is_before = |a: Root<'_>, b: Root<'_>| a.is_cause_of(b, check, || None);
+        if roots.iter().any(|root| is_before(Root::new(&observations[*root]), new)) {
             continue;
         }
-        roots.retain(|root| !is_before(new, Root::of(&observations[*root])));
+        roots.retain(|root| !is_before(new, Root::new(&observations[*root])));
         roots.push(place);
     }
     roots
@@ -86,10 +86,10 @@ proptest! {
         let expected = walked(&observations, &check);
         prop_assert!(found.len() == expected.len() && found.iter().zip(&expected).all(|(root, at)| is_same(root, at)));
 
-        let accepted = Accepted::of(&observations, &check);
+        let accepted = AcceptedDefects::from_observations(&observations, &check);
         for other in &others {
-            let is_cause = |root: &Observation| Root::of(root).is_before(Root::of(other), &check, || None);
-            prop_assert_eq!(accepted.first_before(other, &check), observations.iter().position(is_cause));
+            let is_cause = |root: &Observation| Root::new(root).is_cause_of(Root::new(other), &check, || None);
+            prop_assert_eq!(accepted.first_cause(other, &check), observations.iter().position(is_cause));
         }
     }
 
@@ -100,10 +100,10 @@ proptest! {
     ) {
         let check = check();
         let roots: Vec<Observation> = roots.into_iter().map(observation).collect();
-        let accepted = Accepted::of(&roots, &check);
+        let accepted = AcceptedDefects::from_observations(&roots, &check);
         for other in others.into_iter().map(observation) {
-            let is_cause = |root: &Observation| Root::of(root).is_before(Root::of(&other), &check, || None);
-            prop_assert_eq!(accepted.first_before(&other, &check), roots.iter().position(is_cause));
+            let is_cause = |root: &Observation| Root::new(root).is_cause_of(Root::new(&other), &check, || None);
+            prop_assert_eq!(accepted.first_cause(&other, &check), roots.iter().position(is_cause));
         }
     }
 }

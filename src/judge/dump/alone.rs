@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use super::item::is_input;
-use super::poison::{born_in, is_mask, is_poisoned, is_poisoned_value, is_uninitialised, plain_number};
+use super::poison::{is_mask, is_poisoned, is_poisoned_value, is_uninitialised, newly_poisoned_output, plain_number};
 use super::rules;
 use super::shown::show;
 use super::unit::stack_of;
@@ -16,7 +16,7 @@ use crate::compare::convert::largest_finite;
 use crate::dtype::Dtype;
 use crate::kind::TensorKind;
 use crate::read::dump::name::OpName;
-use crate::read::dump::{Damage, DamageKind, Dump, Leaf, Operation, TensorRecord};
+use crate::read::dump::{DamageKind, Dump, DumpDamage, Leaf, Operation, TensorRecord};
 use crate::result::finding::Finding;
 use crate::result::identity::own_finding;
 use crate::result::number::Number;
@@ -48,7 +48,7 @@ const VIEWS: [&str; 16] = [
 
 /// A step and rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct At {
+pub struct StepRank {
     /// The step.
     pub step: u64,
     /// The rank; `None` where there is only one process.
@@ -57,13 +57,13 @@ pub struct At {
 
 /// Everything that a dump shows by itself.
 #[derive(Debug, Default)]
-pub struct Scan {
+pub struct DumpScan {
     /// Tensors with statistics.
-    pub seen: u64,
+    pub with_statistics: u64,
     /// Floating-point tensors of which a checksum alone was recorded.
     pub checksummed: u64,
     /// Floating-point tensors with elements and without statistics, and the first of them.
-    pub unseen: (u64, String),
+    pub without_statistics: (u64, String),
     /// The first defect that counts: NaN or infinity made by an operation, else one that came from outside, else saturation.
     pub culprit: Option<Culprit>,
     /// A collective that brought NaN or infinity from another rank, with the number of collectives before it.
@@ -82,7 +82,7 @@ struct Found<'a> {
 /// Looks through a dump once, operation by operation.
 #[derive(Default)]
 struct Walk<'a> {
-    scan: Scan,
+    scan: DumpScan,
     birth: Option<Found<'a>>,
     input: Option<Found<'a>>,
     saturation: Option<Found<'a>>,
@@ -97,7 +97,7 @@ struct Walk<'a> {
 }
 
 /// Scans `dump` operation by operation, in execution order.
-pub fn scan(dump: &Dump, at: At) -> Scan {
+pub fn scan(dump: &Dump, at: StepRank) -> DumpScan {
     let has_operations = dump.operations.iter().any(|operation| !is_module(operation.name));
     let mut walk = Walk::default();
     for (order, operation) in dump.operations.iter().enumerate() {
@@ -123,13 +123,13 @@ impl<'a> Walk<'a> {
         for leaf in operation.leaves.iter() {
             let Some(record) = leaf.record() else { continue };
             if record.max.as_f64().is_some() && record.min.as_f64().is_some() {
-                self.scan.seen += 1;
+                self.scan.with_statistics += 1;
             } else if record.checksum.is_some() {
                 self.scan.checksummed += 1;
             } else if record.elements() > 0 && Dtype::parse(record.dtype).is_some_and(Dtype::is_float) {
-                self.scan.unseen.0 += 1;
-                if self.scan.unseen.1.is_empty() {
-                    self.scan.unseen.1 = leaf.row.to_string();
+                self.scan.without_statistics.0 += 1;
+                if self.scan.without_statistics.1.is_empty() {
+                    self.scan.without_statistics.1 = leaf.row.to_string();
                 }
             }
         }
@@ -141,7 +141,7 @@ impl<'a> Walk<'a> {
             Some(Found { order, operation, leaf, kind, collectives })
         };
         if is_uninitialised(operation.name) {
-            self.forget(operation);
+            self.remember_uninitialised(operation);
             return;
         }
         if self.birth.is_some() {
@@ -149,7 +149,7 @@ impl<'a> Walk<'a> {
             self.spread += results.filter(|leaf| is_poisoned_value(*leaf)).count() as u64;
         }
         let birth = CulpritKind::Visible(VisibleDefect::NonFinite);
-        if let Some(leaf) = born_in(operation).and_then(|place| operation.leaves.get(place)) {
+        if let Some(leaf) = newly_poisoned_output(operation).and_then(|place| operation.leaves.get(place)) {
             let place = if is_collective { &mut self.received } else { &mut self.birth };
             *place = place.take().or_else(|| found(leaf, birth, self.collectives));
         } else if let Some(leaf) = self.poisoned_input(operation) {
@@ -162,15 +162,16 @@ impl<'a> Walk<'a> {
         }
         self.collectives += u64::from(is_collective);
         for leaf in operation.leaves.iter().filter(|leaf| !is_input(leaf.kind)) {
-            let mask = leaf.record().filter(is_mask).map(|record| recorded(&record));
+            let mask = leaf.record().filter(is_mask).map(|record| record_key(&record));
             self.masks.extend(mask.map(|mask| (mask, operation.name)));
         }
     }
 
     /// Remembers the results with NaN or +inf of an operation that returns memory without having written it.
-    fn forget(&mut self, operation: Operation<'_>) {
+    fn remember_uninitialised(&mut self, operation: Operation<'_>) {
         let results = operation.leaves.iter().filter(|leaf| !is_input(leaf.kind));
-        self.uninitialised.extend(results.filter_map(Leaf::record).filter(is_poisoned).map(|record| recorded(&record)));
+        self.uninitialised
+            .extend(results.filter_map(Leaf::record).filter(is_poisoned).map(|record| record_key(&record)));
     }
 
     /// The first input that holds NaN or +inf. Memory that nobody has written counts only where a result depends on it.
@@ -178,13 +179,13 @@ impl<'a> Walk<'a> {
         let mut poisoned = operation.leaves.iter().filter(|leaf| is_input(leaf.kind) && is_poisoned_value(*leaf));
         let first = poisoned.clone().next()?;
         let written =
-            poisoned.find(|leaf| leaf.record().is_some_and(|it| !self.uninitialised.contains(&recorded(&it))));
+            poisoned.find(|leaf| leaf.record().is_some_and(|it| !self.uninitialised.contains(&record_key(&it))));
         if written.is_some() {
             return written;
         }
         let depends = operation.leaves.iter().any(|leaf| !is_input(leaf.kind) && is_poisoned_value(leaf));
         if depends && VIEWS.contains(&OpName::parse(operation.name).api()) {
-            self.forget(operation);
+            self.remember_uninitialised(operation);
             return None;
         }
         Some(first).filter(|_| depends)
@@ -197,7 +198,7 @@ fn is_module(name: &str) -> bool {
 }
 
 /// Key of a record, by which its tensor is recognised again: a hash of type, shape and statistics.
-fn recorded(record: &TensorRecord<'_>) -> u64 {
+fn record_key(record: &TensorRecord<'_>) -> u64 {
     let mut hash = DefaultHasher::new();
     (record.dtype, record.shape).hash(&mut hash);
     record.statistics().map(|one| one.as_f64().map(f64::to_bits)).hash(&mut hash);
@@ -221,7 +222,7 @@ fn saturated(operation: Operation<'_>) -> Option<Leaf<'_>> {
     (!given).then_some(leaf)
 }
 
-fn culprit_of(found: &Found<'_>, dump: &Dump, at: At, masks: &HashMap<u64, &str>) -> Culprit {
+fn culprit_of(found: &Found<'_>, dump: &Dump, at: StepRank, masks: &HashMap<u64, &str>) -> Culprit {
     let Found { order, operation, leaf, kind, collectives } = found;
     #[allow(clippy::cast_precision_loss, reason = "a count of operations")]
     let collectives = Number(*collectives as f64);
@@ -248,7 +249,7 @@ fn culprit_of(found: &Found<'_>, dump: &Dump, at: At, masks: &HashMap<u64, &str>
 fn mask_of(operation: Operation<'_>, masks: &HashMap<u64, &str>) -> Option<String> {
     let inputs = operation.leaves.iter().filter(|leaf| is_input(leaf.kind));
     let mask = inputs.filter_map(Leaf::record).find(is_mask)?;
-    Some(masks.get(&recorded(&mask)).copied().unwrap_or_default().to_owned())
+    Some(masks.get(&record_key(&mask)).copied().unwrap_or_default().to_owned())
 }
 
 /// Whether the value from outside is a parameter of a module.
@@ -257,7 +258,7 @@ fn is_parameter(culprit: &Culprit) -> bool {
 }
 
 /// The finding that a culprit stands for.
-pub fn finding_of(culprit: &Culprit) -> Finding {
+pub fn culprit_finding(culprit: &Culprit) -> Finding {
     let rule = if culprit.kind.is_minor() { &rules::SATURATED } else { &rules::NON_FINITE };
     let what = match culprit.kind {
         CulpritKind::Tensor(_) if is_parameter(culprit) => "parameter",
@@ -279,9 +280,9 @@ pub fn finding_of(culprit: &Culprit) -> Finding {
 }
 
 /// Findings about parts of a dump's files that could not be used, and about tensors without statistics.
-pub fn gaps(dump: &Dump, scan: &Scan, at: At) -> Vec<Finding> {
+pub fn gap_findings(dump: &Dump, scan: &DumpScan, at: StepRank) -> Vec<Finding> {
     let unit = unit_place(at.step, at.rank);
-    let damaged = |damage: &Damage| {
+    let damaged = |damage: &DumpDamage| {
         let rule = match damage.kind {
             DamageKind::SideFile => &rules::SIDE_FILE_UNREADABLE,
             DamageKind::Record => &rules::RECORD_UNREADABLE,
@@ -294,8 +295,8 @@ pub fn gaps(dump: &Dump, scan: &Scan, at: At) -> Vec<Finding> {
             .with("reason", damage.reason.as_str())
     };
     let mut findings: Vec<Finding> = dump.damage.iter().map(damaged).collect();
-    let (count, first) = &scan.unseen;
-    if scan.seen == 0 {
+    let (count, first) = &scan.without_statistics;
+    if scan.with_statistics == 0 {
         findings.push(Finding::new(&rules::NOTHING_COMPARED, unit.as_str()));
     } else if *count > 0 {
         let finding = Finding::new(&rules::STATISTICS_MISSING, first.as_str()).with("unit", unit.as_str());

@@ -4,24 +4,24 @@ use super::flow::OperationFlow;
 use super::input::UnitInput;
 use super::item::is_input;
 use super::rules;
-use crate::compare::dump::{Basis, Coverage, LeafComparison, OperationComparison};
+use crate::compare::dump::{Basis, LeafComparison, OperationComparison, ValueCoverage};
 use crate::dtype::Dtype;
 use crate::judge::rule::Rule;
 use crate::kind::TensorKind;
-use crate::read::dump::{Damage, DamageKind, Dump, Leaf, Operation};
+use crate::read::dump::{DamageKind, Dump, DumpDamage, Leaf, Operation};
 use crate::result::finding::Finding;
 use crate::result::unit::{DumpUnit, Evidence};
 use crate::verdict::{Severity, Side};
 
 /// Whether a value of both sides could be compared. An empty tensor or a mask of infinities holds nothing to compare. A value that
 /// is NaN on both sides is counted elsewhere, if nothing finite is made of it.
-fn offers(coverage: Coverage, left: Leaf<'_>, right: Leaf<'_>) -> bool {
+fn is_comparable(coverage: ValueCoverage, left: Leaf<'_>, right: Leaf<'_>) -> bool {
     let is_float = |leaf: Leaf<'_>| {
         leaf.record().and_then(|record| record.element).is_some_and(|element| element.unit_roundoff() > 0.0)
     };
     match coverage {
-        Coverage::Empty | Coverage::Infinite | Coverage::NotANumber | Coverage::LeftOut => false,
-        Coverage::NoNumbers => is_float(left) && is_float(right),
+        ValueCoverage::Empty | ValueCoverage::Infinite | ValueCoverage::NotANumber | ValueCoverage::LeftOut => false,
+        ValueCoverage::NoNumbers => is_float(left) && is_float(right),
         _ => true,
     }
 }
@@ -47,7 +47,7 @@ fn is_zero(leaf: &LeafComparison) -> bool {
 /// Whether an operation has NaN among its inputs and only numbers among its results: rows that a mask hides are NaN in many healthy
 /// runs.
 fn is_masking(operation: &OperationComparison, candidate: Operation<'_>) -> bool {
-    let has = |wants_input: bool, coverage: fn(Coverage) -> bool| {
+    let has = |wants_input: bool, coverage: fn(ValueCoverage) -> bool| {
         operation.leaves.iter().any(|leaf| {
             let value = leaf.pair.candidate().and_then(|index| candidate.leaves.get(index));
             let is_float = value.and_then(Leaf::record).and_then(|record| record.element).is_some_and(Dtype::is_float);
@@ -56,8 +56,8 @@ fn is_masking(operation: &OperationComparison, candidate: Operation<'_>) -> bool
                 && measured.is_some_and(|one| coverage(one.coverage))
         })
     };
-    let is_nan = |coverage| coverage == Coverage::NotANumber;
-    has(true, is_nan) && !has(false, is_nan) && has(false, |coverage| coverage == Coverage::Whole)
+    let is_nan = |coverage| coverage == ValueCoverage::NotANumber;
+    has(true, is_nan) && !has(false, is_nan) && has(false, |coverage| coverage == ValueCoverage::Whole)
 }
 
 /// Values with one kind of gap: they were not compared, or only in part.
@@ -89,7 +89,7 @@ pub(super) struct Census {
 
 impl Census {
     /// Counts every value of both sides.
-    pub(super) fn of(input: &UnitInput<'_>, flows: &[OperationFlow]) -> Self {
+    pub(super) fn from_flows(input: &UnitInput<'_>, flows: &[OperationFlow]) -> Self {
         let mut census = Self::default();
         for (operation, flow) in input.comparison.operations.iter().zip(flows) {
             census.operation(input, operation, flow);
@@ -127,13 +127,13 @@ impl Census {
                     self.unmasked = None;
                 }
             }
-            (Some(only), None) => self.alone(Side::Baseline, only.leaves.len()),
-            (None, Some(only)) => self.alone(Side::Candidate, only.leaves.len()),
+            (Some(only), None) => self.count_one_sided(Side::Baseline, only.leaves.len()),
+            (None, Some(only)) => self.count_one_sided(Side::Candidate, only.leaves.len()),
             (None, None) => {}
         }
     }
 
-    fn alone(&mut self, side: Side, count: usize) {
+    fn count_one_sided(&mut self, side: Side, count: usize) {
         let [baseline, candidate] = &mut self.unmatched;
         *(if side == Side::Baseline { baseline } else { candidate }) += count as u64;
         self.evidence.add_alone(side, count as u64);
@@ -142,7 +142,7 @@ impl Census {
     fn value(&mut self, leaf: &LeafComparison, left: Option<Leaf<'_>>, right: Option<Leaf<'_>>) {
         let (Some(left), Some(right), Some(measured)) = (left, right, &leaf.measured) else {
             self.evidence.offered += 1;
-            return self.alone(if left.is_some() { Side::Baseline } else { Side::Candidate }, 1);
+            return self.count_one_sided(if left.is_some() { Side::Baseline } else { Side::Candidate }, 1);
         };
         let row = || right.row.to_string();
         if let (Some(left), Some(right)) = (left.record(), right.record()) {
@@ -154,28 +154,28 @@ impl Census {
             missing.into_iter().for_each(|side| self.note(&rules::REQUIRES_GRAD_MISSING, Some(side), row));
         }
         let evidence = &mut self.evidence;
-        evidence.offered += u64::from(offers(measured.coverage, left, right));
+        evidence.offered += u64::from(is_comparable(measured.coverage, left, right));
         match measured.coverage {
             // Each one has a finding of its own.
             _ if leaf.unreadable().is_some() => evidence.damaged += 1,
-            Coverage::Whole | Coverage::Contradicting(_) => {
+            ValueCoverage::Whole | ValueCoverage::Contradicting(_) => {
                 evidence.compared += 1;
                 evidence.equal_trivially += u64::from(is_trivial(left, right) || is_zero(leaf));
                 if right.kind == TensorKind::Output && measured.basis != Basis::Plain {
                     self.not_a_number = 0;
                 }
                 *(if measured.basis == Basis::Plain { &mut self.plain } else { &mut self.tensors }) += 1;
-                if let Coverage::Contradicting(side) = measured.coverage {
+                if let ValueCoverage::Contradicting(side) = measured.coverage {
                     self.note(&rules::STATISTICS_CONTRADICT, Some(side), row);
                 }
             }
-            Coverage::Empty | Coverage::NoNumbers | Coverage::Infinite => evidence.not_compared += 1,
-            Coverage::LeftOut => evidence.left_out += 1,
-            Coverage::Damaged => {
+            ValueCoverage::Empty | ValueCoverage::NoNumbers | ValueCoverage::Infinite => evidence.not_compared += 1,
+            ValueCoverage::LeftOut => evidence.left_out += 1,
+            ValueCoverage::Damaged => {
                 evidence.damaged += 1;
                 evidence.example("damaged", row());
             }
-            Coverage::NotANumber => {
+            ValueCoverage::NotANumber => {
                 evidence.not_compared += 1;
                 self.not_a_number += 1;
                 match measured.basis {
@@ -183,15 +183,15 @@ impl Census {
                     _ => self.note(&rules::NOT_A_NUMBER_ON_BOTH, None, row),
                 }
             }
-            Coverage::StatisticMissing(side) => {
+            ValueCoverage::StatisticMissing(side) => {
                 evidence.add_alone(side.other(), 1);
                 self.note(&rules::STATISTICS_MISSING, Some(side), row);
             }
-            Coverage::StatisticUnreadable(side) => {
+            ValueCoverage::StatisticUnreadable(side) => {
                 evidence.damaged += 1;
                 self.note(&rules::STATISTICS_UNREADABLE, Some(side), row);
             }
-            Coverage::DataMissing(side) => {
+            ValueCoverage::DataMissing(side) => {
                 evidence.add_alone(side.other(), 1);
                 self.note(&rules::DATA_MISSING, Some(side), row);
             }
@@ -206,7 +206,7 @@ impl Census {
     }
 
     /// Enters the counts into `unit`.
-    pub(super) fn count(&self, unit: &mut DumpUnit) {
+    pub(super) fn enter_counts(&self, unit: &mut DumpUnit) {
         [unit.unmatched_baseline, unit.unmatched_candidate] = self.unmatched;
         unit.compared = self.evidence.compared;
         let unmatched = self.unmatched.iter().sum::<u64>();
@@ -251,7 +251,7 @@ impl Unseen {
 /// Findings about parts of the files of both sides that could not be used.
 pub(super) fn damage_findings(input: &UnitInput<'_>, place: &str) -> Vec<Finding> {
     let of_side = |side: Side, dump: &Dump| -> Vec<Finding> {
-        let finding = |damage: &Damage| {
+        let finding = |damage: &DumpDamage| {
             let rule = match damage.kind {
                 DamageKind::SideFile => &rules::SIDE_FILE_UNREADABLE,
                 DamageKind::Record => &rules::RECORD_UNREADABLE,

@@ -3,7 +3,7 @@
 use super::item::dtype_of;
 use super::tensor_outcome::TensorOutcome;
 use crate::compare::closeness::{Closeness, ElementTolerance};
-use crate::compare::dump::Counted;
+use crate::compare::dump::CountedPair;
 use crate::compare::tensor::PairStats;
 use crate::dtype::Dtype;
 use crate::policy::dump::{DirectionName, DumpPolicy, LimitRule};
@@ -20,7 +20,7 @@ pub const MAX_RELATIVE: &str = "max-relative";
 pub const KINDS: [&str; 3] = [ALLCLOSE, COSINE, MAX_RELATIVE];
 
 /// The first limit of the policy that fits a tensor of an operation, with its index.
-pub(super) fn rule_of<'a>(
+pub(super) fn first_fitting_limit<'a>(
     policy: &'a DumpPolicy,
     op: &str,
     direction: Option<Direction>,
@@ -34,9 +34,9 @@ pub(super) fn rule_of<'a>(
 }
 
 /// The tolerance by which the elements of two tensors are counted; `None` where no limit asks for a count.
-pub fn tolerance(policy: &DumpPolicy, counted: &Counted<'_>) -> Option<ElementTolerance> {
+pub fn tolerance(policy: &DumpPolicy, counted: &CountedPair<'_>) -> Option<ElementTolerance> {
     let dtype = dtype_of(counted.records.each_ref().map(Option::as_ref))?;
-    let (_, rule) = rule_of(policy, counted.op, OpName::parse(counted.op).direction, Some(dtype))?;
+    let (_, rule) = first_fitting_limit(policy, counted.op, OpName::parse(counted.op).direction, Some(dtype))?;
     // Without a tolerance the count still measures complex numbers.
     let counts = rule.tolerance().is_some() || rule.max_relative.is_some() && dtype.is_complex();
     let [relative, absolute] = rule.tolerance().unwrap_or_default();
@@ -44,7 +44,7 @@ pub fn tolerance(policy: &DumpPolicy, counted: &Counted<'_>) -> Option<ElementTo
 }
 
 /// The limits of `rule` by name, applied to a tensor of type `dtype`; `None` if its elements were not counted as the limits require.
-pub(super) fn outcomes(
+pub(super) fn element_outcomes(
     rule: &LimitRule,
     stats: &PairStats,
     closeness: Option<&Closeness>,

@@ -3,10 +3,10 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use super::limits::Band;
+use super::limits::ErrorBand;
 use super::noise::UnitNoise;
 use super::suspicion::Suspicion;
-use super::update::Parameters;
+use super::update::StepParameters;
 
 /// Error that reached an operation, and the limits that follow for its values.
 #[derive(Clone, Debug)]
@@ -14,7 +14,7 @@ pub struct OperationFlow {
     /// The largest error among the operation's inputs.
     pub input_error: f64,
     /// The band of its outputs.
-    pub band: Band,
+    pub band: ErrorBand,
     /// One entry per leaf comparison.
     pub leaves: Box<[LeafFlow]>,
     /// Whether each side recorded another node of the graph, so that the results were not compared.
@@ -51,17 +51,17 @@ impl LeafFlow {
 
 /// Errors that reach a unit from outside: from other ranks and earlier steps.
 #[derive(Clone, Debug, Default)]
-pub struct Context {
+pub struct UnitContext {
     /// Largest input error over all ranks of the step, by name of a collective operation.
     pub collectives: HashMap<String, f64>,
     /// Errors of the messages that this rank received from others, by name of the call.
     pub received: HashMap<String, f64>,
     /// Largest error of the same rank at an earlier step; leaf inputs of a later step carry it.
-    pub earlier_steps: f64,
+    pub earlier_error: f64,
     /// Median error of the gradients that differed at an earlier step.
-    pub earlier_gradients: f64,
+    pub earlier_gradient_error: f64,
     /// Leaf inputs of the same rank at the step before.
-    pub parameters: Arc<Parameters>,
+    pub parameters: Arc<StepParameters>,
     /// Whether no later step follows that would need the leaf inputs of this one.
     pub is_last_step: bool,
     /// Hashes of the rows of leaf inputs whose copies are equal over the ranks of the baseline and differ over those of the candidate.
@@ -72,7 +72,7 @@ pub struct Context {
 
 /// Tensors without data that a limit needs the elements of.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Uncounted {
+pub struct UncountedTensors {
     /// Index of the first such limit in the policy.
     pub rule: usize,
     /// Row of the first such tensor.
@@ -83,19 +83,19 @@ pub struct Uncounted {
 
 /// A unit's errors, followed through its operations.
 #[derive(Debug)]
-pub struct Followed {
+pub struct UnitFlow {
     /// One entry per operation of the comparison.
     pub flows: Vec<OperationFlow>,
     /// Use of every limit rule of the policy, in its order: true where the rule fitted something.
     pub limits_used: Vec<bool>,
     /// Tensors that a limit of the policy needs the elements of, and that have none in either dump.
-    pub uncounted: Option<Uncounted>,
+    pub uncounted: Option<UncountedTensors>,
     /// The largest error with a size that an operation made, for later steps.
     pub largest_error: f64,
     /// Median error of the gradients that differ.
-    pub gradients: f64,
+    pub gradient_error: f64,
     /// Index of the first operation whose error lies far beyond the band, and that error.
     pub accumulated: Option<(usize, f64)>,
     /// Leaf inputs, for the next step.
-    pub parameters: Parameters,
+    pub parameters: StepParameters,
 }

@@ -2,14 +2,14 @@
 
 use std::borrow::Cow;
 
-use super::limits::looser;
+use super::limits::looser_dtype;
 use crate::compare::closeness::Closeness;
 use crate::compare::dump::{Details, LeafComparison, Measurement};
 use crate::compare::tensor::PairStats;
 use crate::dtype::Dtype;
-use crate::hash::of as hash_of;
+use crate::hash::hash_of;
 use crate::kind::TensorKind;
-use crate::read::dump::{Leaf, Operation, Statistic, TensorRecord, Value};
+use crate::read::dump::{Leaf, LeafValue, Operation, Statistic, TensorRecord};
 
 /// Recognises a value again: a hash of its side and its checksum, or of its number of elements, largest and smallest
 /// value. A cast, a view or a transpose that was not dumped keeps these.
@@ -56,7 +56,7 @@ impl<'a> Item<'a> {
     /// The number of a plain value of the candidate; `None` for anything else.
     pub(super) fn plain_number(&self) -> Option<f64> {
         match self.candidate.as_ref()?.value {
-            Value::Plain { value, .. } => value.as_f64(),
+            LeafValue::Plain { value, .. } => value.as_f64(),
             _ => None,
         }
     }
@@ -95,7 +95,7 @@ impl<'a> Item<'a> {
         self.comparison.stats()
     }
 
-    pub(super) fn measured(&self) -> Option<&Measurement> {
+    pub(super) fn measurement(&self) -> Option<&Measurement> {
         self.comparison.measured.as_ref()
     }
 
@@ -131,7 +131,7 @@ pub(super) fn dtype_of(records: [Option<&TensorRecord<'_>>; 2]) -> Option<Dtype>
         record.and_then(|record| record.element).filter(|dtype| dtype.unit_roundoff() > 0.0)
     };
     let [baseline, candidate] = records;
-    looser(float(baseline), float(candidate))
+    looser_dtype(float(baseline), float(candidate))
 }
 
 fn key(is_candidate: bool, record: &TensorRecord<'_>) -> Option<ValueKey> {

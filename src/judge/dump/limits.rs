@@ -4,7 +4,7 @@ use crate::dtype::Dtype;
 
 /// Limits of an error relative to scale.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Band {
+pub struct ErrorBand {
     /// Largest error of a healthy device, from another order of summation.
     pub noise: f64,
     /// Error above which a number is wrong; between the two, another precision or algorithm was used.
@@ -33,13 +33,13 @@ const WRONG_F32: f64 = 1e-3;
 const WRONG_F64: f64 = 1e-6;
 
 /// The band of a tensor whose loosest upstream type is `dtype`. Integers and unknown types get the band of fp32.
-pub fn band(dtype: Option<Dtype>) -> Band {
+pub fn band_of_dtype(dtype: Option<Dtype>) -> ErrorBand {
     let dtype = dtype.filter(|dtype| dtype.unit_roundoff() > 0.0).unwrap_or(Dtype::F32);
     let unit = dtype.unit_roundoff();
     match dtype {
-        Dtype::F64 | Dtype::C128 => Band { noise: WIDE_SUM_GROWTH * unit, wrong: WRONG_F64 },
-        Dtype::F32 | Dtype::C64 => Band { noise: WIDE_SUM_GROWTH * unit, wrong: WRONG_F32 },
-        _ => Band { noise: NARROW_ROUNDINGS * unit, wrong: WRONG_NARROW_ROUNDINGS * unit },
+        Dtype::F64 | Dtype::C128 => ErrorBand { noise: WIDE_SUM_GROWTH * unit, wrong: WRONG_F64 },
+        Dtype::F32 | Dtype::C64 => ErrorBand { noise: WIDE_SUM_GROWTH * unit, wrong: WRONG_F32 },
+        _ => ErrorBand { noise: NARROW_ROUNDINGS * unit, wrong: WRONG_NARROW_ROUNDINGS * unit },
     }
 }
 
@@ -55,7 +55,7 @@ pub fn wrong_sums(dtype: Option<Dtype>, elements: u64) -> Option<f64> {
 }
 
 /// The looser of two types: the one with the larger unit roundoff.
-pub fn looser(a: Option<Dtype>, b: Option<Dtype>) -> Option<Dtype> {
+pub fn looser_dtype(a: Option<Dtype>, b: Option<Dtype>) -> Option<Dtype> {
     match (a, b) {
         (Some(left), Some(right)) => Some(if left.unit_roundoff() >= right.unit_roundoff() { left } else { right }),
         (one, other) => one.or(other),
@@ -69,7 +69,7 @@ mod tests {
     #[test]
     fn sums_of_eight_bit_values_are_held_tighter_than_the_values() {
         let limit = wrong_sums(Some(Dtype::F8E4M3), 2048).expect("a limit");
-        assert!(limit < 0.1 && limit < band(Some(Dtype::F8E4M3)).noise, "{limit}");
+        assert!(limit < 0.1 && limit < band_of_dtype(Some(Dtype::F8E4M3)).noise, "{limit}");
         assert!(wrong_sums(Some(Dtype::F8E5M2), 4).expect("a limit") > 1.0, "few values have no such sum");
         assert_eq!(wrong_sums(Some(Dtype::BF16), 2048), None);
     }
@@ -84,6 +84,6 @@ mod tests {
         let values: Vec<f32> = (1..=4000_u16).map(|index| f32::from(index) / 997.0).collect();
         let sum = |of: &dyn Fn(f32) -> f32| values.iter().map(|value| f64::from(of(*value)).powi(2)).sum::<f64>();
         let error = (sum(&|value| rounded(value) - value) / sum(&|value| value)).sqrt();
-        assert!(error > band(Some(Dtype::BF16)).wrong, "{error}");
+        assert!(error > band_of_dtype(Some(Dtype::BF16)).wrong, "{error}");
     }
 }

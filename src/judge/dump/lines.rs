@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::flow::{LeafFlow, OperationFlow};
 use super::input::UnitInput;
-use super::shown::recorded;
+use super::shown::recorded_value;
 use super::unit::basis_name;
 use crate::compare::dump::{ExactDifference, LeafComparison};
 use crate::kind::TensorKind;
@@ -13,7 +13,11 @@ use crate::result::number::Number;
 use crate::result::operation::{OperationLine, State};
 
 /// Lines of the values of the operation at `order`, one per value.
-pub fn of_operation<'a>(input: &'a UnitInput<'_>, flows: &'a [OperationFlow], order: usize) -> Vec<OperationLine<'a>> {
+pub fn operation_lines<'a>(
+    input: &'a UnitInput<'_>,
+    flows: &'a [OperationFlow],
+    order: usize,
+) -> Vec<OperationLine<'a>> {
     let (Some(comparison), Some(flow)) = (input.comparison.operations.get(order), flows.get(order)) else {
         return Vec::new();
     };
@@ -29,7 +33,7 @@ pub fn of_operation<'a>(input: &'a UnitInput<'_>, flows: &'a [OperationFlow], or
         (Some(baseline), Some(candidate)) => {
             let leaves = comparison.leaves.iter().zip(&flow.leaves);
             let line = |(leaf, leaf_flow): (&'a LeafComparison, &LeafFlow)| OperationLine {
-                reference: input.reference.and_then(|errors| errors.of(comparison, leaf, leaf_flow.limit)),
+                reference: input.reference.and_then(|errors| errors.errors_of(comparison, leaf, leaf_flow.limit)),
                 ..operation.paired(leaf, leaf_flow, baseline, candidate)
             };
             leaves.map(line).collect()
@@ -53,7 +57,7 @@ impl<'a> Lines<'a> {
     fn line(&self, [baseline, candidate]: [Option<Leaf<'a>>; 2]) -> OperationLine<'a> {
         let named = candidate.or(baseline);
         let tensor = named.map(|leaf| leaf.row.text()).unwrap_or_default();
-        let own = |leaf: Leaf<'a>| recorded(leaf, named.is_none_or(|named| named.row != leaf.row));
+        let own = |leaf: Leaf<'a>| recorded_value(leaf, named.is_none_or(|named| named.row != leaf.row));
         OperationLine {
             step: self.input.step,
             rank: self.input.rank,

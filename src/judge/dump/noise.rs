@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::limits::Band;
-use crate::judge::noise_factor::factors;
+use super::limits::ErrorBand;
+use crate::judge::noise_factor::noise_factors;
 
 /// Largest added error of a value between repeats. With the largest factor that warns, 2.5, a limit stays below the smallest defect
 /// that it has to find (11 %, dropout scaled twice).
@@ -54,9 +54,9 @@ impl UnitNoise {
     }
 
     /// Limits of the value at `row`; they are zero for a value that did not differ between repeats.
-    pub(super) fn of(&self, row: &str) -> RecordedLimits {
+    pub(super) fn limits_of(&self, row: &str) -> RecordedLimits {
         let ValueNoise { error, added } = self.values.get(row).copied().unwrap_or_default();
-        let (warn, fail) = factors(self.comparisons);
+        let (warn, fail) = noise_factors(self.comparisons);
         RecordedLimits { noise: warn * added, wrong: fail * added, total: fail * error }
     }
 }
@@ -74,12 +74,12 @@ pub(super) struct RecordedLimits {
 
 impl RecordedLimits {
     /// Whether an added error is within the noise of repeats.
-    pub(super) fn holds(self, added: f64) -> bool {
+    pub(super) fn allows(self, added: f64) -> bool {
         self.noise > 0.0 && added <= self.noise
     }
 
     /// The band, widened to the recorded limits where those are larger.
-    pub(super) fn widen(self, band: Band) -> Band {
-        Band { noise: band.noise.max(self.noise), wrong: band.wrong.max(self.wrong) }
+    pub(super) fn widen(self, band: ErrorBand) -> ErrorBand {
+        ErrorBand { noise: band.noise.max(self.noise), wrong: band.wrong.max(self.wrong) }
     }
 }

@@ -3,7 +3,7 @@
 use super::flow::OperationFlow;
 use super::item::is_input;
 use super::rules;
-use super::suspicion::culprit;
+use super::suspicion::culprit_suspicion;
 use crate::compare::dump::{OperationComparison, UnitComparison};
 use crate::read::dump::name::{Direction, OpName};
 use crate::read::dump::{Dump, Operation};
@@ -26,7 +26,8 @@ pub(super) fn blame(flows: &mut [OperationFlow], unit: &UnitComparison, candidat
     let own = before.filter_map(|(at, one)| Some((at, made_by(one, candidate)?))).last();
     let Some((at, output)) = own else { return };
     let flow = flows.get_mut(at).and_then(|flow| flow.leaves.get_mut(output));
-    flow.into_iter().for_each(|flow| flow.suspicion = culprit(&rules::OTHER_OPERATION, severity).map(Box::new));
+    flow.into_iter()
+        .for_each(|flow| flow.suspicion = culprit_suspicion(&rules::OTHER_OPERATION, severity).map(Box::new));
 }
 
 /// Index of the first result of a forward operation that only the candidate runs; `None` for any other operation.

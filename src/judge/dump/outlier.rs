@@ -6,7 +6,7 @@
 //! no rounding.
 
 use super::item::Item;
-use super::limits::Band;
+use super::limits::ErrorBand;
 use crate::read::dump::name::OpName;
 
 /// Number of standard deviations of the other elements' errors that an outlier exceeds; a normal tail reaches 6.
@@ -33,7 +33,7 @@ const JUMPING: [&str; 12] = [
 
 /// Whether the largest error of a tensor belongs to single elements while the others agree; `false` where no data was read.
 #[allow(clippy::cast_precision_loss, reason = "element counts are far below 2^53")]
-pub(super) fn has_outlier(item: &Item<'_>, limits: Band) -> bool {
+pub(super) fn has_outlier(item: &Item<'_>, limits: ErrorBand) -> bool {
     let Some(stats) = item.stats().filter(|stats| stats.elements >= FEWEST) else { return false };
     let Some(magnitude) = item.magnitude() else { return false };
     let largest = stats.max_abs_diff;
@@ -42,6 +42,6 @@ pub(super) fn has_outlier(item: &Item<'_>, limits: Band) -> bool {
 }
 
 /// Whether the result of a call is discontinuous.
-pub(super) fn jumps(name: &OpName) -> bool {
+pub(super) fn result_may_jump(name: &OpName) -> bool {
     JUMPING.contains(&name.api())
 }

@@ -4,7 +4,7 @@
 //! cut off by `where`.
 
 use crate::read::dump::name::OpName;
-use crate::read::dump::{Leaf, Operation, TensorRecord, Value};
+use crate::read::dump::{Leaf, LeafValue, Operation, TensorRecord};
 
 use super::item::is_input;
 
@@ -33,7 +33,7 @@ pub(super) fn is_uninitialised(operation: &str) -> bool {
 }
 
 /// Index of the first result of an operation that holds NaN or +inf, if none of its inputs does.
-pub(super) fn born_in(operation: Operation<'_>) -> Option<usize> {
+pub(super) fn newly_poisoned_output(operation: Operation<'_>) -> Option<usize> {
     if is_uninitialised(operation.name) {
         return None;
     }
@@ -47,7 +47,7 @@ pub(super) fn born_in(operation: Operation<'_>) -> Option<usize> {
 /// A plain number, or that of a text such as `inf`; `None` for anything else.
 pub(super) fn plain_number(leaf: Leaf<'_>) -> Option<f64> {
     match leaf.value {
-        Value::Plain { value, .. } => value.as_f64().or_else(|| value.as_str()?.parse().ok()),
+        LeafValue::Plain { value, .. } => value.as_f64().or_else(|| value.as_str()?.parse().ok()),
         _ => None,
     }
 }

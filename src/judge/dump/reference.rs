@@ -30,7 +30,7 @@ impl ReferenceErrors {
     }
 
     /// The errors of a compared value; `None` where the reference has no such value on either side.
-    pub(super) fn of(
+    pub(super) fn errors_of(
         &self,
         operation: &OperationComparison,
         leaf: &LeafComparison,

@@ -3,7 +3,7 @@
 use super::flow::{LeafFlow, OperationFlow};
 use super::input::UnitInput;
 use super::item::{is_input, item};
-use super::limits::band;
+use super::limits::band_of_dtype;
 use super::noise::{MOST_ADDED, UnitNoise, ValueNoise};
 
 /// A value that differs more than repeats may.
@@ -27,10 +27,10 @@ pub fn record(noise: &mut UnitNoise, input: &UnitInput<'_>, flows: &[OperationFl
         };
         for (leaf, LeafFlow { added, .. }) in comparison.leaves.iter().zip(&flow.leaves) {
             let item = item(leaf, baseline, candidate);
-            let sized = item.measured().filter(|measured| measured.exact.is_none() && measured.error.is_finite());
+            let sized = item.measurement().filter(|measured| measured.exact.is_none() && measured.error.is_finite());
             let Some(error) = sized.map(|measured| measured.error).filter(|error| *error > 0.0) else { continue };
             // An input may be perturbed, but by no more than another precision of its type explains.
-            let most = if is_input(item.kind) { band(item.dtype()).wrong.min(MOST_ADDED) } else { MOST_ADDED };
+            let most = if is_input(item.kind) { band_of_dtype(item.dtype()).wrong.min(MOST_ADDED) } else { MOST_ADDED };
             if *added > most {
                 too_far = too_far.or_else(|| Some(TooFar { row: item.row().into_owned(), added: *added, most }));
             }

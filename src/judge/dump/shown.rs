@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::read::dump::{Leaf, Statistic, Value};
+use crate::read::dump::{Leaf, LeafValue, Statistic};
 use crate::read::json::Json;
 use crate::result::number::Number;
 use crate::result::operation::{Recorded, RecordedValue, Shown};
@@ -11,7 +11,7 @@ use crate::result::operation::{Recorded, RecordedValue, Shown};
 pub(super) fn summary(leaf: Leaf<'_>) -> String {
     let shown = show(leaf);
     match leaf.value {
-        Value::Tensor(record) => {
+        LeafValue::Tensor(record) => {
             let [max, min] = [record.max, record.min].map(|value| plain(&value.json()));
             let extremes =
                 if record.max == Statistic::Null && record.min == Statistic::Null && record.checksum.is_none() {
@@ -29,12 +29,12 @@ pub(super) fn summary(leaf: Leaf<'_>) -> String {
 pub(super) fn show(leaf: Leaf<'_>) -> Shown {
     let tensor = leaf.row.to_string();
     match leaf.value {
-        Value::Null => Shown { tensor, dtype: "null".into(), shape: vec![], values: vec!["null".into()] },
-        Value::Damaged => Shown { tensor, dtype: "damaged".into(), shape: vec![], values: vec!["damaged".into()] },
-        Value::Plain { type_name, value, .. } => {
+        LeafValue::Null => Shown { tensor, dtype: "null".into(), shape: vec![], values: vec!["null".into()] },
+        LeafValue::Damaged => Shown { tensor, dtype: "damaged".into(), shape: vec![], values: vec!["damaged".into()] },
+        LeafValue::Plain { type_name, value, .. } => {
             Shown { tensor, dtype: type_name.to_string(), shape: vec![], values: vec![plain(value)] }
         }
-        Value::Tensor(record) => {
+        LeafValue::Tensor(record) => {
             let mut values: Vec<String> = record.statistics().iter().map(|value| plain(&value.json())).collect();
             values.extend(record.checksum.map(str::to_owned));
             Shown {
@@ -48,14 +48,14 @@ pub(super) fn show(leaf: Leaf<'_>) -> Shown {
 }
 
 /// A value as a line of `operations.jsonl` holds it; with its row name if `is_named`.
-pub(super) fn recorded(leaf: Leaf<'_>, is_named: bool) -> Recorded<'_> {
+pub(super) fn recorded_value(leaf: Leaf<'_>, is_named: bool) -> Recorded<'_> {
     let tensor = is_named.then(|| leaf.row.text());
     let alone = |dtype, value| Recorded { tensor: None, dtype, shape: Cow::Borrowed(&[]), values: vec![value] };
     let recorded = match leaf.value {
-        Value::Null => alone("null".into(), RecordedValue::Text("null".into())),
-        Value::Damaged => alone("damaged".into(), RecordedValue::Text("damaged".into())),
-        Value::Plain { type_name, value, .. } => alone(type_name.into(), RecordedValue::Text(plain(value).into())),
-        Value::Tensor(record) => {
+        LeafValue::Null => alone("null".into(), RecordedValue::Text("null".into())),
+        LeafValue::Damaged => alone("damaged".into(), RecordedValue::Text("damaged".into())),
+        LeafValue::Plain { type_name, value, .. } => alone(type_name.into(), RecordedValue::Text(plain(value).into())),
+        LeafValue::Tensor(record) => {
             let checksum = record.checksum.map(|checksum| RecordedValue::Text(checksum.into()));
             let mut values = Vec::with_capacity(4 + usize::from(checksum.is_some()));
             values.extend(record.statistics().map(statistic));

@@ -1,7 +1,7 @@
 //! Judgement of exact differences: each breaks a rule, or an earlier difference explains it.
 
 use super::item::{Item, is_input};
-use super::limits::{AMPLIFICATION, Band};
+use super::limits::{AMPLIFICATION, ErrorBand};
 use super::rules;
 use super::upstream::Upstream;
 use crate::compare::dump::{Basis, ExactDifference, Measurement};
@@ -22,101 +22,103 @@ pub struct Suspicion {
 }
 
 /// A suspicion that makes its operation or value a culprit.
-pub(super) fn culprit(rule: &'static Rule, severity: Severity) -> Option<Suspicion> {
+pub(super) fn culprit_suspicion(rule: &'static Rule, severity: Severity) -> Option<Suspicion> {
     Some(Suspicion { rule, severity, is_culprit: true })
 }
 
 /// Suspicion from an exact difference of an input; `None` where the errors before the operation explain it.
-pub(super) fn of_input(
+pub(super) fn input_suspicion(
     exact: ExactDifference,
     item: &Item<'_>,
     before: Upstream,
-    limits: Band,
+    limits: ErrorBand,
     items: &[Item<'_>],
     name: &OpName,
     is_leaf: bool,
 ) -> Option<Suspicion> {
-    let measured = item.measured()?;
+    let measured = item.measurement()?;
     let explained = before.error > limits.noise;
     match exact {
         ExactDifference::Checksum if !before.identical => None,
         ExactDifference::Checksum if is_in_place_artefact(items, name) => {
             Some(Suspicion { rule: &rules::IN_PLACE_ARGUMENT, severity: Severity::Warn, is_culprit: false })
         }
-        ExactDifference::Checksum => culprit(&rules::CHECKSUM_DIFFERS, checksum_severity(measured, limits)),
+        ExactDifference::Checksum => culprit_suspicion(&rules::CHECKSUM_DIFFERS, checksum_severity(measured, limits)),
         // Integers that no dumped operation made are data; only the result of a dumped operation may tie.
         ExactDifference::Integer if is_leaf && !before.error.is_infinite() => {
-            culprit(&rules::INTEGER_DIFFERS, Severity::Fail)
+            culprit_suspicion(&rules::INTEGER_DIFFERS, Severity::Fail)
         }
         ExactDifference::Integer if explained => None,
         ExactDifference::Integer if before.error > 0.0 && is_tie_sized(item) => {
-            culprit(&rules::NEAR_TIE, Severity::Warn)
+            culprit_suspicion(&rules::NEAR_TIE, Severity::Warn)
         }
-        ExactDifference::Integer => culprit(&rules::INTEGER_DIFFERS, Severity::Fail),
+        ExactDifference::Integer => culprit_suspicion(&rules::INTEGER_DIFFERS, Severity::Fail),
         // Another choice before, of an expert or a branch, explains any shape and any argument after it.
         ExactDifference::NonFinite | ExactDifference::Shape | ExactDifference::Argument | ExactDifference::Kind
             if before.error.is_infinite() =>
         {
             None
         }
-        ExactDifference::NonFinite => culprit(&rules::NON_FINITE_DIFFERS, Severity::Fail),
+        ExactDifference::NonFinite => culprit_suspicion(&rules::NON_FINITE_DIFFERS, Severity::Fail),
         ExactDifference::Argument
             if measured.error <= AMPLIFICATION.mul_add(before.error, limits.noise) && before.error > 0.0 =>
         {
             None
         }
-        ExactDifference::Argument => culprit(&rules::ARGUMENT_DIFFERS, Severity::Fail),
-        ExactDifference::Dtype => culprit(&rules::DTYPE_DIFFERS, Severity::Fail),
-        ExactDifference::Shape => culprit(&rules::SHAPE_DIFFERS, Severity::Fail),
-        ExactDifference::RequiresGrad => culprit(&rules::REQUIRES_GRAD_DIFFERS, Severity::Fail),
-        ExactDifference::Kind => culprit(&rules::ARGUMENT_DIFFERS, Severity::Fail),
+        ExactDifference::Argument => culprit_suspicion(&rules::ARGUMENT_DIFFERS, Severity::Fail),
+        ExactDifference::Dtype => culprit_suspicion(&rules::DTYPE_DIFFERS, Severity::Fail),
+        ExactDifference::Shape => culprit_suspicion(&rules::SHAPE_DIFFERS, Severity::Fail),
+        ExactDifference::RequiresGrad => culprit_suspicion(&rules::REQUIRES_GRAD_DIFFERS, Severity::Fail),
+        ExactDifference::Kind => culprit_suspicion(&rules::ARGUMENT_DIFFERS, Severity::Fail),
     }
 }
 
 /// Suspicion from an exact difference of an output; `None` where the operation's inputs explain it.
-pub(super) fn of_output(
+pub(super) fn output_suspicion(
     exact: ExactDifference,
     item: &Item<'_>,
     inputs: &Upstream,
-    limits: Band,
+    limits: ErrorBand,
     items: &[Item<'_>],
 ) -> Option<Suspicion> {
-    let measured = item.measured()?;
+    let measured = item.measurement()?;
     let input_differs_by = |wanted: &[ExactDifference]| {
         items
             .iter()
             .filter(|item| is_input(item.kind))
-            .filter_map(|item| item.measured()?.exact)
+            .filter_map(|item| item.measurement()?.exact)
             .any(|exact| wanted.contains(&exact))
     };
     use ExactDifference::{Argument, Checksum, Dtype, Integer, Kind, NonFinite, RequiresGrad, Shape};
     match exact {
         Checksum if !inputs.identical => None,
-        Checksum => culprit(&rules::CHECKSUM_DIFFERS, checksum_severity(measured, limits)),
+        Checksum => culprit_suspicion(&rules::CHECKSUM_DIFFERS, checksum_severity(measured, limits)),
         Integer if inputs.error > limits.noise => None,
-        Integer if is_tie_sized(item) && ties(inputs, items, limits) => culprit(&rules::NEAR_TIE, Severity::Warn),
-        Integer => culprit(&rules::INTEGER_DIFFERS, Severity::Fail),
+        Integer if is_tie_sized(item) && ties(inputs, items, limits) => {
+            culprit_suspicion(&rules::NEAR_TIE, Severity::Warn)
+        }
+        Integer => culprit_suspicion(&rules::INTEGER_DIFFERS, Severity::Fail),
         NonFinite if inputs.error.is_infinite() => None,
-        NonFinite => culprit(&rules::NON_FINITE_DIFFERS, Severity::Fail),
+        NonFinite => culprit_suspicion(&rules::NON_FINITE_DIFFERS, Severity::Fail),
         Dtype if input_differs_by(&[Dtype, Argument, Kind]) => None,
-        Dtype => culprit(&rules::DTYPE_DIFFERS, Severity::Fail),
+        Dtype => culprit_suspicion(&rules::DTYPE_DIFFERS, Severity::Fail),
         Shape if input_differs_by(&[Shape, Argument, Integer, Kind]) || inputs.error.is_infinite() => None,
-        Shape => culprit(&rules::SHAPE_DIFFERS, Severity::Fail),
+        Shape => culprit_suspicion(&rules::SHAPE_DIFFERS, Severity::Fail),
         RequiresGrad if input_differs_by(&[RequiresGrad]) => None,
-        RequiresGrad => culprit(&rules::REQUIRES_GRAD_DIFFERS, Severity::Fail),
+        RequiresGrad => culprit_suspicion(&rules::REQUIRES_GRAD_DIFFERS, Severity::Fail),
         Argument | Kind if inputs.error > limits.noise => None,
-        Argument | Kind => culprit(&rules::ARGUMENT_DIFFERS, Severity::Fail),
+        Argument | Kind => culprit_suspicion(&rules::ARGUMENT_DIFFERS, Severity::Fail),
     }
 }
 
 /// Whether an integer result may differ because its inputs tie: they carry noise, or the values that the operation returns beside
 /// the indices agree.
-fn ties(inputs: &Upstream, items: &[Item<'_>], limits: Band) -> bool {
+fn ties(inputs: &Upstream, items: &[Item<'_>], limits: ErrorBand) -> bool {
     let selected = || {
         let mut values = items.iter().filter(|item| !is_input(item.kind) && item.dtype().is_some()).peekable();
         values.peek().is_some()
             && values.all(|item| {
-                item.measured().is_some_and(|measured| measured.exact.is_none() && measured.error <= limits.noise)
+                item.measurement().is_some_and(|measured| measured.exact.is_none() && measured.error <= limits.noise)
             })
     };
     inputs.error > 0.0 || selected()
@@ -130,7 +132,7 @@ fn is_tie_sized(item: &Item<'_>) -> bool {
 }
 
 /// Severity of different checksums: a warning if recorded statistics agree within noise; without statistics it fails.
-fn checksum_severity(measured: &Measurement, limits: Band) -> Severity {
+fn checksum_severity(measured: &Measurement, limits: ErrorBand) -> Severity {
     if measured.basis == Basis::Statistics && measured.error <= limits.noise { Severity::Warn } else { Severity::Fail }
 }
 
@@ -140,12 +142,12 @@ pub(super) fn is_in_place_artefact(items: &[Item<'_>], name: &OpName) -> bool {
     let mut outputs = items.iter().filter(|item| item.kind == TensorKind::Output).peekable();
     let only_checksums = items
         .iter()
-        .filter_map(Item::measured)
+        .filter_map(Item::measurement)
         .all(|measured| measured.identical || measured.exact == Some(ExactDifference::Checksum));
     may_write_in_place(name)
         && only_checksums
         && outputs.peek().is_some()
-        && outputs.all(|item| item.measured().is_some_and(|measured| measured.identical))
+        && outputs.all(|item| item.measurement().is_some_and(|measured| measured.identical))
 }
 
 /// Whether a call may write in place: names that end in one underscore, the `__i…__` operators, `__setitem__`, and normalisations

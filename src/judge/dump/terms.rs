@@ -18,7 +18,7 @@ const MASKED: f64 = 1e3;
 
 /// Size and number of the gradients that arrive at backward calls.
 #[derive(Debug, Default)]
-pub(super) struct Arriving {
+pub(super) struct ArrivingGradients {
     /// By the base name of a module or call.
     of_call: HashMap<String, Gradients>,
     /// The largest 2-norm of one.
@@ -31,7 +31,7 @@ struct Gradients {
     elements: f64,
 }
 
-impl Arriving {
+impl ArrivingGradients {
     /// Remembers what arrives at a backward call.
     pub(super) fn remember(&mut self, name: &OpName, items: &[Item<'_>]) {
         if name.direction != Some(Direction::Backward) {
@@ -47,7 +47,7 @@ impl Arriving {
     }
 
     /// Whether a gradient has arrived so far.
-    pub(super) fn is_begun(&self) -> bool {
+    pub(super) fn has_gradients(&self) -> bool {
         self.norm > 0.0
     }
 
@@ -66,7 +66,7 @@ impl Arriving {
 
     /// The factor that turns the error of `item` relative to its own scale into one relative to the scale of the terms it
     /// sums: 1 where it sums none, or where they do not cancel.
-    pub(super) fn cancelling(&self, item: &Item<'_>, items: &[Item<'_>], name: &OpName) -> f64 {
+    pub(super) fn cancelling_factor(&self, item: &Item<'_>, items: &[Item<'_>], name: &OpName) -> f64 {
         let adds_up = matches!(name.direction, Some(Direction::ParametersGradient | Direction::Backward))
             || matches!(name.api(), "sum" | "mean");
         let Some(own) = adds_up.then(|| sized(item)).flatten() else { return 1.0 };

@@ -7,17 +7,17 @@ mod preset;
 mod profile;
 
 use super::coverage::{self, Census};
-use super::flow::{Context, Followed, LeafFlow, OperationFlow, Uncounted};
+use super::flow::{LeafFlow, OperationFlow, UncountedTensors, UnitContext, UnitFlow};
 pub use super::input::UnitInput;
 use super::limits::AMPLIFICATION;
 use super::noise::UnitNoise;
 use super::rules;
 use super::shown::{show, summary};
 use super::suspicion::Suspicion;
-use super::update::Parameters;
+use super::update::StepParameters;
 use super::walk;
 use crate::compare::dump::{Basis, LeafComparison, OperationComparison};
-use crate::judge::apply_policy::{Decision, decide, shown};
+use crate::judge::apply_policy::{Decision, decide, shown_places};
 use crate::policy::Policy;
 use crate::policy::dump::Refinement;
 use crate::read::dump::name::{Direction, OpName};
@@ -46,20 +46,20 @@ pub struct JudgedUnit {
     /// The largest error with a size, for later steps.
     pub largest_error: f64,
     /// Median error of the gradients that differ, for later steps.
-    pub gradients: f64,
+    pub gradient_error: f64,
     /// Leaf inputs, for the next step.
-    pub parameters: Parameters,
+    pub parameters: StepParameters,
     /// Whether anything differs beyond noise.
     pub differs: bool,
     /// Use of every limit rule of the policy, in its order: true where the rule fitted something here.
     pub limits_used: Vec<bool>,
     /// Tensors that a limit of the policy needs the elements of, and that have none in either dump.
-    pub uncounted: Option<Uncounted>,
+    pub uncounted: Option<UncountedTensors>,
 }
 
 /// Judges one step and rank.
-pub fn judge(input: &UnitInput<'_>, context: &Context, policy: &Policy) -> JudgedUnit {
-    let Followed { flows, limits_used, uncounted, largest_error, gradients, accumulated, parameters } =
+pub fn judge(input: &UnitInput<'_>, context: &UnitContext, policy: &Policy) -> JudgedUnit {
+    let UnitFlow { flows, limits_used, uncounted, largest_error, gradient_error: gradients, accumulated, parameters } =
         walk::follow(input.baseline, input.candidate, input.comparison, context, &policy.dump);
     let view = View { input, flows: &flows, noise: context.noise.as_deref() };
     let suspects: Vec<Suspect<'_>> = view.suspects(policy).collect();
@@ -76,13 +76,13 @@ pub fn judge(input: &UnitInput<'_>, context: &Context, policy: &Policy) -> Judge
     findings.extend(view.missing_findings(suspects.is_empty()));
     findings.extend(view.unreadable_findings(policy));
     let task = view.task_finding();
-    let census = Census::of(input, &flows);
+    let census = Census::from_flows(input, &flows);
     findings.extend(census.findings(input, &view.place(), task.is_some()));
     findings.extend(task);
     findings.extend(coverage::damage_findings(input, &view.place()));
     let mut unit = DumpUnit::unread(input.step, input.rank);
     kind_of_data(input.candidate).clone_into(&mut unit.data);
-    census.count(&mut unit);
+    census.enter_counts(&mut unit);
     if unit.compared == 0 {
         findings.push(Finding::new(&rules::NOTHING_COMPARED, view.place()));
     }
@@ -101,7 +101,7 @@ pub fn judge(input: &UnitInput<'_>, context: &Context, policy: &Policy) -> Judge
         unit,
         findings,
         largest_error,
-        gradients,
+        gradient_error: gradients,
         parameters,
         limits_used,
         uncounted,
@@ -116,7 +116,7 @@ pub fn judge(input: &UnitInput<'_>, context: &Context, policy: &Policy) -> Judge
 fn culprits(suspects: &[Suspect<'_>], policy: &Policy) -> [Option<usize>; 2] {
     let standing = || suspects.iter().enumerate().filter(|(_, suspect)| suspect.suspicion.is_culprit && suspect.stands);
     let Some((mut culprit, mut first)) = standing().next() else { return [None, None] };
-    if policy.dump.has(Refinement::FailureFirst) && first.is_marginal() {
+    if policy.dump.has_refinement(Refinement::FailureFirst) && first.is_marginal() {
         let failure = standing().find(|(_, other)| other.severity == Severity::Fail && !first.explains(other));
         (culprit, first) = failure.unwrap_or((culprit, first));
     }
@@ -147,7 +147,7 @@ fn shown_suspects(suspects: &[Suspect<'_>], named: &[usize], is_unordered: bool)
     let noise = waived.map(|suspect| suspect.flow.limit).reduce(f64::min).unwrap_or(f64::INFINITY);
     let receives = |place: usize| suspects.get(place).is_some_and(|suspect| suspect.input_error > noise);
     let most = if is_unordered { MOST_UNORDERED } else { MOST_FINDINGS };
-    shown(&decisions, receives, most, named)
+    shown_places(&decisions, receives, most, named)
 }
 
 /// Severity of a suspicion before the policy. A chosen preset decides about numbers: the gate's own suspicions about them are then
@@ -393,7 +393,7 @@ impl<'a> View<'a> {
     /// Errors of both sides against the reference, at a suspected value.
     fn reference_errors(&self, suspect: &Suspect<'_>) -> Option<FromReference> {
         let operation = self.input.comparison.operations.get(suspect.order)?;
-        self.input.reference?.of(operation, suspect.comparison, suspect.flow.limit)
+        self.input.reference?.errors_of(operation, suspect.comparison, suspect.flow.limit)
     }
 
     /// The finding about a culprit at which the baseline is off, not the candidate.
@@ -425,7 +425,7 @@ impl<'a> View<'a> {
 fn most_telling(findings: Vec<Finding>, policy: &Policy) -> Vec<Finding> {
     let decisions: Vec<Decision<'_>> =
         findings.iter().map(|one| decide(&one.code, &one.place, one.severity, policy)).collect();
-    let shown = shown(&decisions, |_| false, MOST_FINDINGS, &[]);
+    let shown = shown_places(&decisions, |_| false, MOST_FINDINGS, &[]);
     let mut places = shown.into_iter().peekable();
     let numbered = findings.into_iter().enumerate();
     numbered.filter_map(|(place, finding)| places.next_if_eq(&place).map(|_| finding)).collect()

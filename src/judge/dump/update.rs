@@ -13,7 +13,7 @@ use super::item::{Item, is_input, item};
 use super::limits::AMPLIFICATION;
 use crate::compare::dump::bounds_of_sums;
 use crate::dtype::Dtype;
-use crate::hash::{ByHash, of as hash_of};
+use crate::hash::{ByHash, hash_of};
 use crate::kind::TensorKind;
 use crate::read::dump::name::OpName;
 
@@ -22,7 +22,7 @@ type Both = [[f64; 4]; 2];
 
 /// Trained leaf inputs of a step by the name of their row.
 #[derive(Clone, Debug, Default)]
-pub struct Parameters(ByHash<Both>);
+pub struct StepParameters(ByHash<Both>);
 
 /// Whether a value is trained on either side.
 pub(super) fn is_trained(item: &Item<'_>) -> bool {
@@ -66,7 +66,7 @@ const FEWEST: u64 = 16;
 
 /// Copies of trained inputs on the ranks of a step.
 #[derive(Debug, Default)]
-pub struct Copies {
+pub struct RankCopies {
     /// Records of both sides of each input, once for all ranks that agree, by hash of the row.
     known: ByHash<Vec<RankCopy>>,
     /// Hashes of the rows whose copies are equal over the ranks of the baseline and differ over those of the candidate.
@@ -83,7 +83,7 @@ struct RankCopy {
 
 impl RankCopy {
     /// The records of an input; `None` for a constant, which may be equal by chance.
-    fn of(item: &Item<'_>) -> Option<Self> {
+    fn from_item(item: &Item<'_>) -> Option<Self> {
         let sides = both(item).filter(|[baseline, _]| baseline[0] > baseline[1])?;
         let bounds = item.records().map(|record| {
             let [_, _, mean, norm] =
@@ -106,7 +106,7 @@ impl RankCopy {
     }
 }
 
-impl Copies {
+impl RankCopies {
     /// Adds the trained inputs of a rank.
     pub fn add(&mut self, input: &UnitInput<'_>) {
         let copies = input.comparison.operations.par_iter().flat_map_iter(|comparison| {
@@ -115,7 +115,7 @@ impl Copies {
             let items =
                 sides.flat_map(|(left, right)| comparison.leaves.iter().map(move |leaf| item(leaf, left, right)));
             let trained = items.filter(|item| is_input(item.kind) && is_trained(item));
-            trained.filter_map(|item| Some((hash_of(&item.row()), RankCopy::of(&item)?)))
+            trained.filter_map(|item| Some((hash_of(&item.row()), RankCopy::from_item(&item)?)))
         });
         copies.collect::<Vec<_>>().into_iter().for_each(|(key, copy)| self.add_copy(key, copy));
     }
@@ -131,15 +131,15 @@ impl Copies {
     }
 
     /// Hashes of the rows of inputs whose copies are equal over the ranks of the baseline and differ over those of the candidate.
-    pub fn parted(self) -> HashSet<u64> {
+    pub fn into_parted_rows(self) -> HashSet<u64> {
         self.parted
     }
 }
 
-impl Parameters {
+impl StepParameters {
     /// Largest, smallest and mean value and norm of the input of this row, for the baseline and the candidate; `None` if the step had
     /// no such input.
-    pub fn of(&self, row: &str) -> Option<&[[f64; 4]; 2]> {
+    pub fn statistics_of(&self, row: &str) -> Option<&[[f64; 4]; 2]> {
         self.0.get(&hash_of(&row))
     }
 
@@ -160,14 +160,14 @@ impl Parameters {
 
     /// Remembers the value of a module's parameter at this call, for the next call of the module in the same step.
     pub(super) fn remember_use(&mut self, item: &Item<'_>, name: &OpName) {
-        if let Some(both) = of_module(item).then(|| both(item)).flatten() {
-            self.0.insert(use_of(item, name), both);
+        if let Some(both) = is_module_parameter(item).then(|| both(item)).flatten() {
+            self.0.insert(module_parameter_key(item, name), both);
         }
     }
 
     /// Movement of a module's parameter since the previous call of the module: an optimizer may run between two calls.
     pub(super) fn movement_of_use(&self, item: &Item<'_>, name: &OpName) -> Option<Movement> {
-        if of_module(item) { self.movement_since(use_of(item, name), item) } else { None }
+        if is_module_parameter(item) { self.movement_since(module_parameter_key(item, name), item) } else { None }
     }
 
     /// Movement of an input since the step of these parameters; `None` if that step did not have it.
@@ -188,12 +188,12 @@ impl Parameters {
     }
 }
 
-fn of_module(item: &Item<'_>) -> bool {
+fn is_module_parameter(item: &Item<'_>) -> bool {
     item.kind == TensorKind::Parameter && is_trained(item)
 }
 
 /// Key of a module's parameter, the same for all calls of the module.
-fn use_of(item: &Item<'_>, name: &OpName) -> u64 {
+fn module_parameter_key(item: &Item<'_>, name: &OpName) -> u64 {
     hash_of(&(&name.base, item.row_below_operation()))
 }
 
@@ -214,14 +214,14 @@ impl Movement {
     }
 
     /// The distance relative to the parameter's scale.
-    pub(super) fn size(&self, item: &Item<'_>) -> f64 {
+    pub(super) fn relative_size(&self, item: &Item<'_>) -> f64 {
         let scale = item.rms().unwrap_or(self.magnitude);
         if scale > 0.0 { self.distance() / scale } else { 0.0 }
     }
 
     /// Whether the sides moved differently, by more than rounding, noise and the error of their gradients explain; `None` if neither
     /// moved enough to decide.
-    pub(super) fn is_other(&self, noise: f64, gradients: f64) -> Option<bool> {
+    pub(super) fn moved_differently(&self, noise: f64, gradients: f64) -> Option<bool> {
         let telling = |place: usize| {
             let (left, right) = (self.baseline.get(place)?, self.candidate.get(place)?);
             let larger = left.abs().max(right.abs());
@@ -235,7 +235,7 @@ impl Movement {
     }
 
     /// Whether only one side moved, and the other one kept all its values.
-    pub(super) fn is_lost(&self, item: &Item<'_>) -> bool {
+    pub(super) fn only_one_moved(&self, item: &Item<'_>) -> bool {
         let stayed = |side: &[f64; 4]| side.iter().all(|moved| *moved == 0.0);
         let went = |side: &[f64; 4]| largest(side) > AMPLIFICATION * self.rounding && side[3] != 0.0;
         let (baseline, candidate) = (&self.baseline, &self.candidate);

@@ -1,6 +1,6 @@
 //! State of the values before an operation: their error, and the loosest type they went through.
 
-use super::limits::looser;
+use super::limits::looser_dtype;
 use crate::dtype::Dtype;
 
 /// State of values that were seen before: largest relative error, whether all are identical, and loosest type.
@@ -25,6 +25,6 @@ impl Upstream {
         self.shown = self.shown.max(other.shown);
         self.identical &= other.identical;
         self.of_rounding |= other.of_rounding;
-        self.loosest = looser(self.loosest, other.loosest);
+        self.loosest = looser_dtype(self.loosest, other.loosest);
     }
 }

@@ -7,23 +7,23 @@ mod outputs;
 use std::cell::{Cell, RefCell};
 
 use super::decomposition::is_other_node;
-use super::element_limits::{outcomes, rule_of};
-use super::flow::{Context, Followed, LeafFlow, OperationFlow, Uncounted};
+use super::element_limits::{element_outcomes, first_fitting_limit};
+use super::flow::{LeafFlow, OperationFlow, UncountedTensors, UnitContext, UnitFlow};
 use super::item::{Item, is_input, item};
-use super::limits::{AMPLIFICATION, Band, band, looser};
+use super::limits::{AMPLIFICATION, ErrorBand, band_of_dtype, looser_dtype};
 use super::noise::RecordedLimits;
 use super::one_sided;
-use super::poison::born_in;
+use super::poison::newly_poisoned_output;
 use super::rules;
-use super::suspicion::{Suspicion, culprit};
-use super::terms::Arriving;
-use super::update::{Parameters, is_bias, is_layer};
+use super::suspicion::{Suspicion, culprit_suspicion};
+use super::terms::ArrivingGradients;
+use super::update::{StepParameters, is_bias, is_layer};
 use super::upstream::Upstream;
-use super::writes::unfilled;
+use super::writes::unfilled_views;
 use crate::compare::dump::{Basis, ExactDifference, Measurement, OperationComparison, UnitComparison};
 use crate::dtype::Dtype;
-use crate::hash::{ByHash, Hashes, of as hash_of};
-use crate::median::median;
+use crate::hash::{ByHash, Hashes, hash_of};
+use crate::median::upper_median;
 use crate::policy::dump::{DumpPolicy, LimitRule, Refinement};
 use crate::policy::value::Tolerance;
 use crate::read::dump::name::{Direction, OpName};
@@ -35,9 +35,9 @@ pub(super) fn follow(
     baseline: &Dump,
     candidate: &Dump,
     unit: &UnitComparison,
-    context: &Context,
+    context: &UnitContext,
     policy: &DumpPolicy,
-) -> Followed {
+) -> UnitFlow {
     let mut walk = Walk {
         policy,
         used: vec![Cell::new(false); policy.limits.len()],
@@ -49,9 +49,9 @@ pub(super) fn follow(
         forward: ByHash::default(),
         inside: ByHash::default(),
         before: Upstream {
-            error: context.earlier_steps,
-            shown: context.earlier_steps,
-            identical: context.earlier_steps == 0.0,
+            error: context.earlier_error,
+            shown: context.earlier_error,
+            identical: context.earlier_error == 0.0,
             ..Upstream::NOTHING
         },
         training: false,
@@ -60,15 +60,15 @@ pub(super) fn follow(
         born: None,
         born_in_baseline: false,
         nan_arrives: Cell::new(false),
-        arriving: Arriving::default(),
+        arriving: ArrivingGradients::default(),
         largest_error: 0.0,
         gradients: Vec::new(),
         accumulated: None,
         is_wrong: false,
-        parameters: Parameters::default(),
+        parameters: StepParameters::default(),
         parameter_shapes: Hashes::default(),
-        given: Parameters::default(),
-        unfilled: unfilled(unit, baseline, candidate),
+        given: StepParameters::default(),
+        unfilled: unfilled_views(unit, baseline, candidate),
         updates: Vec::new(),
         first_update: None,
         distance: 0.0,
@@ -80,26 +80,28 @@ pub(super) fn follow(
     let begun = walk.nan_begins.filter(|_| walk.nan_arrives.get());
     if let Some((order, leaf)) = begun.or(walk.born.filter(|_| !walk.born_in_baseline)) {
         let flow = flows.get_mut(order).and_then(|flow| flow.leaves.get_mut(leaf));
-        flow.into_iter()
-            .for_each(|flow| flow.suspicion = culprit(&rules::NOT_A_NUMBER_APPEARS, Severity::Fail).map(Box::new));
+        flow.into_iter().for_each(|flow| {
+            flow.suspicion = culprit_suspicion(&rules::NOT_A_NUMBER_APPEARS, Severity::Fail).map(Box::new)
+        });
     }
     let others = walk.updates.iter().filter(|is_other| **is_other).count();
     if let Some((order, leaf)) = walk.first_update.filter(|_| 2 * others > walk.updates.len()) {
         let flow = flows.get_mut(order).and_then(|flow| flow.leaves.get_mut(leaf));
-        flow.into_iter().for_each(|flow| flow.suspicion = culprit(&rules::INPUT_DIFFERS, Severity::Fail).map(Box::new));
+        flow.into_iter()
+            .for_each(|flow| flow.suspicion = culprit_suspicion(&rules::INPUT_DIFFERS, Severity::Fail).map(Box::new));
     }
-    if policy.has(Refinement::Effect) && walk.is_wrong {
+    if policy.has_refinement(Refinement::Effect) && walk.is_wrong {
         raise_first_input(&mut flows);
     }
-    if policy.has(Refinement::OtherOperations) {
+    if policy.has_refinement(Refinement::OtherOperations) {
         one_sided::blame(&mut flows, unit, candidate);
     }
-    Followed {
+    UnitFlow {
         flows,
         limits_used: walk.used.iter().map(Cell::get).collect(),
         uncounted: walk.uncounted.into_inner(),
         largest_error: walk.largest_error,
-        gradients: median(walk.gradients).unwrap_or(0.0),
+        gradient_error: upper_median(walk.gradients).unwrap_or(0.0),
         accumulated: walk.accumulated,
         parameters: walk.parameters,
     }
@@ -119,10 +121,10 @@ fn raise_first_input(flows: &mut [OperationFlow]) {
 struct Walk<'a> {
     policy: &'a DumpPolicy,
     used: Vec<Cell<bool>>,
-    uncounted: RefCell<Option<Uncounted>>,
+    uncounted: RefCell<Option<UncountedTensors>>,
     baseline: &'a Dump,
     candidate: &'a Dump,
-    context: &'a Context,
+    context: &'a UnitContext,
     values: ByHash<Upstream>,
     /// Errors and types of a forward call, for its backward call, by hash of base name and call number.
     forward: ByHash<Upstream>,
@@ -144,7 +146,7 @@ struct Walk<'a> {
     /// Whether the NaN of `nan_begins` reached an operation of both sides.
     nan_arrives: Cell<bool>,
     /// Gradients that arrive at the backward calls of modules, for the gradients of their parameters.
-    arriving: Arriving,
+    arriving: ArrivingGradients,
     /// The largest error with a size that an operation made.
     largest_error: f64,
     /// Errors of gradients that differ.
@@ -153,9 +155,9 @@ struct Walk<'a> {
     /// Whether the error of a forward result lies beyond noise and another precision.
     is_wrong: bool,
     /// Leaf inputs so far.
-    parameters: Parameters,
+    parameters: StepParameters,
     /// Parameters of modules as they were last used in this step.
-    given: Parameters,
+    given: StepParameters,
     /// Hashes of the names of calls that show a buffer before it is filled.
     unfilled: Hashes,
     /// Hashes of the shapes of trained leaf inputs so far.
@@ -185,7 +187,7 @@ impl<'a> Walk<'a> {
         let mut kept = Upstream::NOTHING;
         let mut own: Option<Dtype> = None;
         for item in &items {
-            own = looser(own, item.dtype());
+            own = looser_dtype(own, item.dtype());
         }
         let mut leaves: Vec<Option<LeafFlow>> = vec![None; items.len()];
         for (place, (item, flow)) in items.iter().zip(&mut leaves).enumerate() {
@@ -208,8 +210,8 @@ impl<'a> Walk<'a> {
             if origin.is_none() {
                 self.given.remember_use(item, &name);
             }
-            let mut arrived = self.arrived(item, origin);
-            if origin.is_none() && name.direction == Some(Direction::Backward) && self.carries(item) {
+            let mut arrived = self.upstream_of_input(item, origin);
+            if origin.is_none() && name.direction == Some(Direction::Backward) && self.carries_received_error(item) {
                 // Autograd adds up the gradients of several uses, which nothing dumps.
                 arrived.error = arrived.error.max(self.before.error);
             }
@@ -225,11 +227,11 @@ impl<'a> Walk<'a> {
             }
             inputs.add(arrived);
         }
-        let is_other_node = self.has(Refinement::OtherDecomposition)
+        let is_other_node = self.has_refinement(Refinement::OtherDecomposition)
             && !self.suspected.contains(&hash_of(&(&name.base, name.call)))
             && name.direction == Some(Direction::Backward)
             && is_other_node(baseline, candidate);
-        let loosest = looser(own, inputs.loosest);
+        let loosest = looser_dtype(own, inputs.loosest);
         for (item, flow) in items.iter().zip(&mut leaves).filter(|(item, _)| !is_input(item.kind)) {
             *flow = Some(match is_other_node {
                 true => LeafFlow::undecided(),
@@ -246,11 +248,11 @@ impl<'a> Walk<'a> {
             // A layer that is wrong forward is as wrong backward, so that its result counts there only if it is a suspect.
             self.forward.insert(hash_of(&(&name.base, name.call)), kept);
         }
-        OperationFlow { input_error: inputs.error, band: band(loosest), leaves, is_other_node }
+        OperationFlow { input_error: inputs.error, band: band_of_dtype(loosest), leaves, is_other_node }
     }
 
-    fn has(&self, refinement: Refinement) -> bool {
-        self.policy.has(refinement)
+    fn has_refinement(&self, refinement: Refinement) -> bool {
+        self.policy.has_refinement(refinement)
     }
 
     /// The flow of an operation that only one side has, whose values have no limits. NaN that begins in one of the candidate is
@@ -261,12 +263,14 @@ impl<'a> Walk<'a> {
             let leaf = candidate.and_then(nan_output);
             self.nan_begins = leaf.map(|leaf| (order, leaf));
         }
-        let is_born = |operation: Operation<'_>| born_in(operation).filter(|_| module_path(operation.name).is_none());
+        let is_born = |operation: Operation<'_>| {
+            newly_poisoned_output(operation).filter(|_| module_path(operation.name).is_none())
+        };
         self.born = self.born.or_else(|| Some((order, candidate.and_then(is_born)?)));
         let alone = comparison.pair.baseline().and_then(|place| self.baseline.operations.get(place));
         self.born_in_baseline |= candidate.is_none() && alone.and_then(is_born).is_some();
         let leaves = comparison.leaves.iter().map(|_| LeafFlow::undecided()).collect();
-        OperationFlow { input_error: 0.0, band: band(None), leaves, is_other_node: false }
+        OperationFlow { input_error: 0.0, band: band_of_dtype(None), leaves, is_other_node: false }
     }
 
     /// Passes over an operation without a partner: its results were not compared, so no later difference is surely the first one, and
@@ -275,7 +279,7 @@ impl<'a> Walk<'a> {
         self.before.identical = false;
         for record in operation.into_iter().flat_map(|operation| operation.leaves.iter()).filter_map(Leaf::record) {
             let dtype = record.element.filter(|dtype| dtype.unit_roundoff() > 0.0);
-            self.before.loosest = looser(self.before.loosest, dtype);
+            self.before.loosest = looser_dtype(self.before.loosest, dtype);
         }
     }
 
@@ -303,8 +307,8 @@ impl<'a> Walk<'a> {
     /// The limits of a value: the built-in ones, replaced by those of the first rule of the policy that fits. If that rule sets no
     /// limit of the error, the limits are no narrower than the recorded noise of repeats.
     fn limits(&self, op: &str, direction: Option<Direction>, item: &Item<'_>, loosest: Option<Dtype>) -> Limits {
-        let mut limits = Limits::built_in(band(looser(item.dtype(), loosest)), self.recorded(item));
-        let Some((index, rule)) = rule_of(self.policy, op, direction, item.dtype()) else { return limits };
+        let mut limits = Limits::built_in(band_of_dtype(looser_dtype(item.dtype(), loosest)), self.recorded(item));
+        let Some((index, rule)) = first_fitting_limit(self.policy, op, direction, item.dtype()) else { return limits };
         if let Some(used) = self.used.get(index) {
             used.set(true);
         }
@@ -313,7 +317,7 @@ impl<'a> Walk<'a> {
         }
         limits.band.noise = rule.noise.map_or(limits.band.noise, Tolerance::get);
         limits.band.wrong = rule.wrong.map_or(limits.band.wrong, Tolerance::get).max(limits.band.noise);
-        let has_size = item.measured().is_some_and(|measured| measured.exact.is_none());
+        let has_size = item.measurement().is_some_and(|measured| measured.exact.is_none());
         let absolute = rule.absolute.filter(|_| has_size).zip(item.details());
         limits.negligible = absolute.is_some_and(|(limit, details)| details.absolute <= limit.get());
         if rule.needs_elements() {
@@ -325,21 +329,21 @@ impl<'a> Walk<'a> {
     /// Limits of a value that follow from the repeats of the baseline; zero where none were recorded.
     fn recorded(&self, item: &Item<'_>) -> RecordedLimits {
         let noise = self.context.noise.as_ref();
-        noise.zip(item.baseline_row()).map_or_else(RecordedLimits::default, |(noise, row)| noise.of(&row))
+        noise.zip(item.baseline_row()).map_or_else(RecordedLimits::default, |(noise, row)| noise.limits_of(&row))
     }
 
     /// Applies the limits of `rule` that need elements. Tensors whose data a quick look leaves out are judged by their error as usual.
     fn count_elements(&self, index: usize, rule: &LimitRule, item: &Item<'_>, limits: &mut Limits) {
         let Some(dtype) = item.dtype() else { return };
-        let by_elements = item.stats().and_then(|stats| outcomes(rule, stats, item.closeness(), dtype));
+        let by_elements = item.stats().and_then(|stats| element_outcomes(rule, stats, item.closeness(), dtype));
         if let Some(outcomes) = by_elements {
             limits.is_missed = !limits.negligible && outcomes.iter().any(|(_, outcome)| !outcome.is_met);
             limits.by_scale = rule.judges_scale();
-        } else if item.is_without_data() && item.measured().is_some_and(|measured| measured.exact.is_none()) {
+        } else if item.is_without_data() && item.measurement().is_some_and(|measured| measured.exact.is_none()) {
             limits.by_scale = rule.judges_scale();
             let mut uncounted = self.uncounted.borrow_mut();
             uncounted
-                .get_or_insert_with(|| Uncounted { rule: index, first: item.row().into_owned(), count: 0 })
+                .get_or_insert_with(|| UncountedTensors { rule: index, first: item.row().into_owned(), count: 0 })
                 .count += 1;
         } else if item.unreadable().is_some() {
             limits.by_scale = rule.judges_scale();
@@ -351,7 +355,8 @@ impl<'a> Walk<'a> {
         self.policy.counts_elements()
             && item.dtype().is_some()
             && item.stats().is_some()
-            && rule_of(self.policy, op, direction, item.dtype()).is_some_and(|(_, rule)| !rule.judges_scale())
+            && first_fitting_limit(self.policy, op, direction, item.dtype())
+                .is_some_and(|(_, rule)| !rule.judges_scale())
     }
 }
 
@@ -360,7 +365,7 @@ impl<'a> Walk<'a> {
 struct Limits {
     /// Limits of its error relative to scale, by its type or by the policy. Exact differences and single elements are judged by these
     /// limits alone.
-    band: Band,
+    band: ErrorBand,
     /// Limits by repeats of the baseline.
     recorded: RecordedLimits,
     /// Whether the policy calls its difference negligible.
@@ -372,24 +377,24 @@ struct Limits {
 }
 
 impl Limits {
-    fn built_in(band: Band, recorded: RecordedLimits) -> Self {
+    fn built_in(band: ErrorBand, recorded: RecordedLimits) -> Self {
         Self { band, recorded, negligible: false, is_missed: false, by_scale: true }
     }
 
     /// The limits of its error as a whole.
-    fn whole(self) -> Band {
+    fn overall_band(self) -> ErrorBand {
         self.recorded.widen(self.band)
     }
 
     /// Whether a value of this error differs.
     fn differs(self, measured: &Measurement, error: f64) -> bool {
-        let beyond = self.by_scale && error > self.whole().noise || self.is_missed;
+        let beyond = self.by_scale && error > self.overall_band().noise || self.is_missed;
         !self.negligible && (beyond || measured.exact.is_some())
     }
 
     /// Suspicion of a value beyond a limit that counts elements.
-    fn missed(self) -> Option<Suspicion> {
-        culprit(&rules::LIMIT_NOT_MET, Severity::Fail).filter(|_| self.is_missed)
+    fn missed_limit(self) -> Option<Suspicion> {
+        culprit_suspicion(&rules::LIMIT_NOT_MET, Severity::Fail).filter(|_| self.is_missed)
     }
 }
 
@@ -420,11 +425,11 @@ fn module_path(base: &str) -> Option<&str> {
 
 /// Whether a comparison rests on recorded statistics.
 fn is_of_statistics(item: &Item<'_>) -> bool {
-    item.measured().is_some_and(|measured| measured.basis == Basis::Statistics)
+    item.measurement().is_some_and(|measured| measured.basis == Basis::Statistics)
 }
 
 /// The error of the statistics that sum all elements (mean and norm), without the extremes.
-fn of_all_elements(item: &Item<'_>) -> f64 {
+fn error_of_sums(item: &Item<'_>) -> f64 {
     item.largest_metric(&["mean_difference", "norm_difference"]).unwrap_or(0.0)
 }
 

@@ -6,7 +6,7 @@
 use super::item::{Item, is_input};
 use super::limits::AMPLIFICATION;
 use crate::compare::dump::UnitComparison;
-use crate::hash::{Hashes, of as hash_of};
+use crate::hash::{Hashes, hash_of};
 use crate::kind::TensorKind;
 use crate::read::dump::name::{Direction, OpName};
 use crate::read::dump::{Dump, Leaf, Operation};
@@ -68,10 +68,10 @@ fn is_first(row: &str) -> bool {
 /// Whether the input of a call that writes in place was recorded after the write on one side and before it on the other; recorders
 /// of modules differ in that. On one side the input equals the output then, and the outputs agree better than the inputs.
 pub(super) fn is_recorded_after(item: &Item<'_>, items: &[Item<'_>], name: &OpName) -> bool {
-    let Some(given) = item.measured().filter(|measured| !measured.is_equal) else { return false };
+    let Some(given) = item.measurement().filter(|measured| !measured.is_equal) else { return false };
     // An output that is off as well is judged by itself.
     let is_nearer = |output: &Item<'_>| {
-        output.measured().is_some_and(|made| made.exact.is_none() && AMPLIFICATION * made.error <= given.error)
+        output.measurement().is_some_and(|made| made.exact.is_none() && AMPLIFICATION * made.error <= given.error)
     };
     let is_one_sided = |output: &Item<'_>| {
         let [baseline, candidate] = item.is_same_as(output);
@@ -103,7 +103,7 @@ const FILLED_WITHIN: usize = 16;
 
 /// Hashes of the names of calls that show a buffer before it is filled: views of unwritten memory that a later collective writes as
 /// a whole.
-pub(super) fn unfilled(unit: &UnitComparison, baseline: &Dump, candidate: &Dump) -> Hashes {
+pub(super) fn unfilled_views(unit: &UnitComparison, baseline: &Dump, candidate: &Dump) -> Hashes {
     let operations: Vec<Option<Operation<'_>>> = (unit.operations.iter())
         .map(|one| match one.operations(baseline, candidate) {
             (Some(_), Some(candidate)) => Some(candidate),

@@ -1,13 +1,18 @@
 //! Account of the questions of a metric: compared, left out, one-sided, damaged.
 
 use super::comparable::failed_samples;
-use super::measure::{Evidence, Measured};
+use super::measure::{MeasuredMetric, TestInput};
 use crate::pair::evaluation::{PairedMetric, ValuePair};
-use crate::read::evaluation::{Task, Value};
+use crate::read::evaluation::{EvaluationTask, SampleValue};
 use crate::result::unit::{EvaluationUnit, Evidence as Account};
 
 /// The account of a metric that was measured.
-pub(super) fn of(unit: &EvaluationUnit, metric: &PairedMetric, measured: &Measured, sides: [&Task; 2]) -> Account {
+pub(super) fn metric_account(
+    unit: &EvaluationUnit,
+    metric: &PairedMetric,
+    measured: &MeasuredMetric,
+    sides: [&EvaluationTask; 2],
+) -> Account {
     let left = metric.left_out;
     let mut account = Account {
         not_compared: left.documents + left.prompts + failed_samples(metric) + measured.uncomputed,
@@ -18,8 +23,8 @@ pub(super) fn of(unit: &EvaluationUnit, metric: &PairedMetric, measured: &Measur
     let tested = match measured.evidence.as_ref().filter(|_| unit.test.is_some()) {
         None => 0,
         // Scores without answers count for the questions that they cover.
-        Some(Evidence::Scores(_)) => metric.counts.0.or(metric.counts.1).unwrap_or(1),
-        Some(Evidence::Counts { .. } | Evidence::Losses(_)) => measured.losses.len() as u64,
+        Some(TestInput::Scores(_)) => metric.counts.0.or(metric.counts.1).unwrap_or(1),
+        Some(TestInput::Counts { .. } | TestInput::Losses(_)) => measured.losses.len() as u64,
     };
     let found = tested + account.not_compared + account.alone();
     account.offered = found.max(metric.samples).max(u64::from(metric.samples == 0));
@@ -39,14 +44,14 @@ pub(super) fn of(unit: &EvaluationUnit, metric: &PairedMetric, measured: &Measur
 }
 
 /// Whether agreement says nothing: both sides have the same single number for every question, and it does not mean that all are right.
-fn says_nothing(metric: &PairedMetric, measured: &Measured) -> bool {
-    let Some(Evidence::Counts { .. } | Evidence::Losses(_)) = measured.evidence else {
+fn says_nothing(metric: &PairedMetric, measured: &MeasuredMetric) -> bool {
+    let Some(TestInput::Counts { .. } | TestInput::Losses(_)) = measured.evidence else {
         let zero = |score: Option<f64>| score.is_some_and(|score| score.abs() <= 0.0);
         return zero(measured.baseline) && zero(measured.candidate);
     };
     let number = |pair: &ValuePair| match (pair.baseline, pair.candidate) {
-        (Value::Number(baseline), Value::Number(candidate)) => Some((baseline, candidate)),
-        (Value::Likelihood { log: baseline, .. }, Value::Likelihood { log: candidate, .. }) => {
+        (SampleValue::Number(baseline), SampleValue::Number(candidate)) => Some((baseline, candidate)),
+        (SampleValue::Likelihood { log: baseline, .. }, SampleValue::Likelihood { log: candidate, .. }) => {
             Some((baseline, candidate))
         }
         _ => None,

@@ -1,6 +1,6 @@
 //! A run without a baseline: its answers judged by themselves.
 
-use super::answers::{Tally, of_one};
+use super::answers::{AnswerTally, answer_findings};
 use super::generations::JudgedGenerations;
 use super::rules;
 use crate::read::evaluation::AnswerFile;
@@ -10,7 +10,7 @@ use crate::result::unit::{Evidence, GenerationUnit};
 use crate::verdict::{Severity, Side};
 
 /// Judges the answers of one file, or of the rollouts of one folder.
-pub fn judge(file: &AnswerFile, answers: &Tally) -> JudgedGenerations {
+pub fn judge(file: &AnswerFile, answers: &AnswerTally) -> JudgedGenerations {
     let counted = answers.answers();
     let (compared, shown_only) = if answers.is_enough() { (counted, 0) } else { (0, counted) };
     let mut evidence = Evidence { compared, shown_only, not_compared: file.failed, ..Evidence::default() };
@@ -22,7 +22,7 @@ pub fn judge(file: &AnswerFile, answers: &Tally) -> JudgedGenerations {
     let unit =
         GenerationUnit { compared, evidence, answers: Some(answers.counts()), ..GenerationUnit::empty(&file.task) };
     let mut findings = damage(file);
-    findings.extend(of_one(&file.task, answers));
+    findings.extend(answer_findings(&file.task, answers));
     JudgedGenerations { unit, findings }
 }
 
@@ -42,7 +42,7 @@ fn damage(file: &AnswerFile) -> Vec<Finding> {
 }
 
 /// The invariant that answers are sound; `None` where there are no answers at all.
-pub fn looked(judged: &[JudgedGenerations], tallies: &[&Tally]) -> Option<Looked> {
+pub fn answers_invariant(judged: &[JudgedGenerations], tallies: &[&AnswerTally]) -> Option<Looked> {
     if tallies.is_empty() {
         return None;
     }
@@ -60,14 +60,14 @@ pub fn looked(judged: &[JudgedGenerations], tallies: &[&Tally]) -> Option<Looked
 
 #[cfg(test)]
 mod tests {
-    use super::super::answers::measured;
+    use super::super::answers::measure_answer;
     use super::*;
-    use crate::read::evaluation::{Answer, Damage};
+    use crate::read::evaluation::{Answer, EvaluationDamage};
     use crate::result::run::InvariantState;
 
-    fn tally(texts: &[&str]) -> Tally {
-        let mut tally = Tally::default();
-        texts.iter().for_each(|text| tally.add(measured(&Answer { text, prompt: Some(1), ..Answer::default() })));
+    fn tally(texts: &[&str]) -> AnswerTally {
+        let mut tally = AnswerTally::default();
+        texts.iter().for_each(|text| tally.add(measure_answer(&Answer { text, prompt: Some(1), ..Answer::default() })));
         tally
     }
 
@@ -85,19 +85,19 @@ mod tests {
         let state = |texts: &[&str]| {
             let tally = tally(texts);
             let judged = judge(&AnswerFile::default(), &tally);
-            looked(&[judged], &[&tally]).expect("answers")
+            answers_invariant(&[judged], &[&tally]).expect("answers")
         };
         let held = state(&["a", "b", "c"]);
         assert_eq!((held.state, held.counts["answers"], held.counts["prompts"]), (InvariantState::Held, 3, 1));
         assert_eq!(state(&["", "", ""]).state, InvariantState::Broken);
         let few = state(&["a"]);
         assert_eq!((few.state, few.reason.as_str()), (InvariantState::NotLooked, "too-few-answers"));
-        assert!(looked(&[], &[]).is_none());
+        assert!(answers_invariant(&[], &[]).is_none());
     }
 
     #[test]
     fn a_line_that_cannot_be_read_is_told() {
-        let damage = Damage { path: "r/1.jsonl".to_owned(), line: Some(4), reason: "cut".to_owned() };
+        let damage = EvaluationDamage { path: "r/1.jsonl".to_owned(), line: Some(4), reason: "cut".to_owned() };
         let file = AnswerFile { task: "r".to_owned(), damages: vec![damage], ..AnswerFile::default() };
         let judged = judge(&file, &tally(&["a", "b", "c"]));
         assert_eq!(judged.findings[0].code, "evaluation-damaged");

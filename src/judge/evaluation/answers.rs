@@ -4,7 +4,7 @@
 //! docs/evaluation.md has the limits, and the sound answers that look similar.
 
 use super::rules;
-use crate::compare::evaluation::answers::{AnswerMeasures, Repeats, measure};
+use crate::compare::evaluation::answers::{AnswerMeasures, RepeatLimits, measure};
 use crate::compare::evaluation::binomial;
 use crate::hash::{self, ByHash};
 use crate::judge::rule::Rule;
@@ -14,7 +14,7 @@ use crate::result::unit::AnswerCounts;
 use crate::verdict::Severity;
 
 /// Repeats that make a loop: longest repeated unit in characters, and fewest times.
-const REPEATS: Repeats = Repeats { most_unit: 200, least_times: 4 };
+const REPEATS: RepeatLimits = RepeatLimits { most_unit: 200, least_times: 4 };
 /// Fewest characters that a loop covers, and least share of the answer.
 const LOOP: (u64, f64) = (60, 0.4);
 /// Fewest characters of an answer that can be garbled, and least share of replacement characters in it.
@@ -35,13 +35,13 @@ const MOST_PROMPTS: usize = 1 << 20;
 const BEYOND: (f64, f64) = (0.01, 2.0);
 
 /// Measures an answer, so that it can be added to a tally.
-pub fn measured(answer: &Answer<'_>) -> AnswerMeasures {
+pub fn measure_answer(answer: &Answer<'_>) -> AnswerMeasures {
     measure(answer, REPEATS)
 }
 
 /// Answers of one file or folder, counted.
 #[derive(Debug, Default)]
-pub struct Tally {
+pub struct AnswerTally {
     answers: u64,
     garbage: Count,
     loops: Count,
@@ -81,11 +81,11 @@ impl Count {
     }
 }
 
-impl Tally {
+impl AnswerTally {
     /// Counts the answers of a file that is in memory.
-    pub fn of(file: &Generations) -> Self {
+    pub fn from_generations(file: &Generations) -> Self {
         let mut tally = Self::default();
-        file.answers().for_each(|answer| tally.add(measured(&answer)));
+        file.answers().for_each(|answer| tally.add(measure_answer(&answer)));
         tally
     }
 
@@ -120,7 +120,7 @@ impl Tally {
     /// Compares an answer with the first one to its prompt.
     fn ask(&mut self, answer: &AnswerMeasures) {
         let Some(prompt) = answer.prompt else { return };
-        let key = hash::of(&(answer.step, prompt));
+        let key = hash::hash_of(&(answer.step, prompt));
         if self.prompts.len() >= MOST_PROMPTS && !self.prompts.contains_key(&key) {
             return;
         }
@@ -169,8 +169,8 @@ impl Tally {
 /// A kind of wrong answers: its rule, its count of all candidates for it, and its severity in one run.
 struct Kind {
     rule: &'static Rule,
-    of: fn(&Tally) -> (Count, u64),
-    level: fn(&Tally) -> Option<Severity>,
+    of: fn(&AnswerTally) -> (Count, u64),
+    level: fn(&AnswerTally) -> Option<Severity>,
 }
 
 /// The rules, in the order of findings.
@@ -183,11 +183,11 @@ const KINDS: [Kind; 6] = [
     Kind { rule: &rules::DRIFT, of: |all| (all.drifting, all.asked_often), level: drift },
 ];
 
-fn non_finite(all: &Tally) -> Option<Severity> {
+fn non_finite(all: &AnswerTally) -> Option<Severity> {
     (all.non_finite.count > 0).then_some(Severity::Fail)
 }
 
-fn by_share(count: Count, all: &Tally) -> Option<Severity> {
+fn by_share(count: Count, all: &AnswerTally) -> Option<Severity> {
     let share = count.count as f64 / all.answers.max(1) as f64;
     match count.count >= LEAST {
         true if share >= SHARES.1 => Some(Severity::Fail),
@@ -196,19 +196,19 @@ fn by_share(count: Count, all: &Tally) -> Option<Severity> {
     }
 }
 
-fn cut(all: &Tally) -> Option<Severity> {
+fn cut(all: &AnswerTally) -> Option<Severity> {
     let (least, share, _) = CUT;
     let is_long = 2 * all.long > all.ended;
     let is_cut = all.ended >= least && all.cut.count as f64 >= share * all.ended as f64;
     (is_cut && is_long).then_some(Severity::Warn)
 }
 
-fn drift(all: &Tally) -> Option<Severity> {
+fn drift(all: &AnswerTally) -> Option<Severity> {
     (all.drifting.count > 0).then_some(Severity::Warn)
 }
 
 /// Findings about the answers of one run to `task`.
-pub fn of_one(task: &str, answers: &Tally) -> Vec<Finding> {
+pub fn answer_findings(task: &str, answers: &AnswerTally) -> Vec<Finding> {
     let found = |kind: &Kind| {
         let severity = (kind.level)(answers)?;
         Some(about(kind, task, answers).with_severity(severity))
@@ -218,7 +218,7 @@ pub fn of_one(task: &str, answers: &Tally) -> Vec<Finding> {
 
 /// Findings about the candidate's answers compared with the baseline's. Wrong answers that exceed the baseline's fail; those that both
 /// have alike are information.
-pub fn of_two(task: &str, baseline: &Tally, candidate: &Tally) -> Vec<Finding> {
+pub fn paired_answer_findings(task: &str, baseline: &AnswerTally, candidate: &AnswerTally) -> Vec<Finding> {
     let found = |kind: &Kind| {
         let alone = (kind.level)(candidate)?;
         let ((candidate_count, candidate_all), (baseline_count, baseline_all)) =
@@ -247,7 +247,7 @@ fn exceeds((candidate, candidate_all): (u64, u64), (baseline, baseline_all): (u6
         && binomial::upper_tail(candidate, candidate + baseline, expected) <= chance
 }
 
-fn about(kind: &Kind, task: &str, answers: &Tally) -> Finding {
+fn about(kind: &Kind, task: &str, answers: &AnswerTally) -> Finding {
     let (count, of) = (kind.of)(answers);
     let mut finding = Finding::new(kind.rule, task).with("unit", task).with("task", task);
     finding = finding.with("count", count.count).with("of", of);
@@ -267,19 +267,19 @@ mod tests {
 
     const HEALTHY: &str = "The river is longer than the road, because it turns twice.";
 
-    fn tally<'a>(answers: impl IntoIterator<Item = Answer<'a>>) -> Tally {
-        let mut tally = Tally::default();
-        answers.into_iter().for_each(|answer| tally.add(measured(&answer)));
+    fn tally<'a>(answers: impl IntoIterator<Item = Answer<'a>>) -> AnswerTally {
+        let mut tally = AnswerTally::default();
+        answers.into_iter().for_each(|answer| tally.add(measure_answer(&answer)));
         tally
     }
 
-    fn texts(text: &str, count: usize, of: usize) -> Tally {
+    fn texts(text: &str, count: usize, of: usize) -> AnswerTally {
         let text = |nth| if nth < count { text } else { HEALTHY };
         tally((0..of).map(|nth| Answer { text: text(nth), ..Answer::default() }))
     }
 
-    fn said(tally: &Tally) -> Vec<(String, Severity)> {
-        of_one("g", tally).into_iter().map(|finding| (finding.code, finding.severity)).collect()
+    fn said(tally: &AnswerTally) -> Vec<(String, Severity)> {
+        answer_findings("g", tally).into_iter().map(|finding| (finding.code, finding.severity)).collect()
     }
 
     fn one(code: &str, severity: Severity) -> Vec<(String, Severity)> {
@@ -299,7 +299,7 @@ mod tests {
             assert!(said(&texts(text, 2, 6)).is_empty(), "{code}: two are an accident");
             assert!(said(&texts(text, 3, 61)).is_empty(), "{code}: fewer than a twentieth");
         }
-        let first = of_one("g", &texts("", 12, 60)).swap_remove(0);
+        let first = answer_findings("g", &texts("", 12, 60)).swap_remove(0);
         assert_eq!((&first.facts["count"], &first.facts["of"]), (&Fact::Count(12), &Fact::Count(60)));
     }
 
@@ -359,7 +359,7 @@ mod tests {
         let parted = ["a", "a", "b", "c"];
         let drift = ask(&parted, Some(false), |_| None);
         assert_eq!(said(&drift), one("generation-drift", Severity::Warn));
-        let facts = of_one("g", &drift).swap_remove(0).facts;
+        let facts = answer_findings("g", &drift).swap_remove(0).facts;
         assert_eq!((&facts["count"], &facts["of"]), (&Fact::Count(1), &Fact::Count(1)));
         let late = ask(&["a", "a", "a", "a", "b", "b"], Some(false), |_| None);
         assert_eq!(late.counts().drifting, 1);
@@ -372,8 +372,8 @@ mod tests {
 
     #[test]
     fn of_two_runs_the_candidates_own_fails_and_what_both_have_is_a_note() {
-        let severity = |baseline: &Tally, candidate: &Tally| {
-            of_two("g", baseline, candidate).first().map(|finding| finding.severity)
+        let severity = |baseline: &AnswerTally, candidate: &AnswerTally| {
+            paired_answer_findings("g", baseline, candidate).first().map(|finding| finding.severity)
         };
         let of = |count| texts("", count, 60);
         assert_eq!(severity(&of(0), &of(3)), Some(Severity::Fail));
@@ -381,7 +381,7 @@ mod tests {
         assert_eq!(severity(&of(4), &of(50)), Some(Severity::Fail));
         assert_eq!(severity(&of(2), &of(3)), Some(Severity::Warn), "chance explains one more");
         assert_eq!(severity(&of(50), &of(0)), None);
-        let note = of_two("g", &of(30), &of(31)).swap_remove(0);
+        let note = paired_answer_findings("g", &of(30), &of(31)).swap_remove(0);
         assert_eq!((&note.facts["baseline"], &note.facts["baseline_of"]), (&Fact::Count(30), &Fact::Count(60)));
     }
 }

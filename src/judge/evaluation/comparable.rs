@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use super::rules;
 use crate::judge::rule::Rule;
-use crate::pair::evaluation::{Difference, PairedMetric, PairedModel, PairedTask};
+use crate::pair::evaluation::{PairedMetric, PairedModel, PairedTask, SettingDifference};
 use crate::policy::evaluation::EvaluationPolicy;
-use crate::read::evaluation::{Damage, Run, Sample, Task};
+use crate::read::evaluation::{EvaluationDamage, EvaluationRun, EvaluationSample, EvaluationTask};
 use crate::result::finding::Finding;
 use crate::verdict::{Severity, Side};
 
@@ -14,15 +14,15 @@ use crate::verdict::{Severity, Side};
 const SHOWN: usize = 8;
 
 /// Findings about a model that only `side` has.
-pub(super) fn of_missing_model(side: Side, run: &Run) -> Vec<Finding> {
-    let lacking = other(side).as_str();
+pub(super) fn missing_model_findings(side: Side, run: &EvaluationRun) -> Vec<Finding> {
+    let lacking = other_side(side).as_str();
     let mut findings = vec![Finding::new(&rules::MODEL_MISSING, &run.model).with("side", lacking)];
     findings.extend(damages(&run.damages, side, None));
     findings
 }
 
 /// Findings about a model of both sides, beside its tasks.
-pub(super) fn of_model(model: &PairedModel<'_>) -> Vec<Finding> {
+pub(super) fn model_findings(model: &PairedModel<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (side, run) in [(Side::Baseline, model.baseline), (Side::Candidate, model.candidate)] {
         if !run.older.is_empty() {
@@ -31,7 +31,7 @@ pub(super) fn of_model(model: &PairedModel<'_>) -> Vec<Finding> {
         }
         findings.extend(damages(&run.damages, side, None));
     }
-    let (of_model, of_arguments): (Vec<&Difference>, Vec<&Difference>) =
+    let (of_model, of_arguments): (Vec<&SettingDifference>, Vec<&SettingDifference>) =
         model.settings.iter().partition(|setting| is_model(&setting.name));
     for (rule, settings) in [(&rules::MODEL_DIFFERS, of_model), (&rules::MODEL_ARGS_DIFFER, of_arguments)] {
         if settings.is_empty() {
@@ -48,13 +48,13 @@ fn is_model(name: &str) -> bool {
     matches!(name, "model" | "model_dtype" | "model_num_parameters")
 }
 
-fn written(setting: &Difference) -> String {
+fn written(setting: &SettingDifference) -> String {
     let side = |value: &Option<String>| value.clone().unwrap_or_else(|| "-".to_owned());
     format!("{}: {} / {}", setting.name, side(&setting.baseline), side(&setting.candidate))
 }
 
 /// The other side.
-pub(super) fn other(side: Side) -> Side {
+pub(super) fn other_side(side: Side) -> Side {
     match side {
         Side::Baseline => Side::Candidate,
         Side::Candidate => Side::Baseline,
@@ -62,12 +62,16 @@ pub(super) fn other(side: Side) -> Side {
 }
 
 /// The finding about a task that `side` lacks.
-pub(super) fn of_missing_task(side: Side, task: &str) -> Finding {
+pub(super) fn missing_task_finding(side: Side, task: &str) -> Finding {
     Finding::new(&rules::TASK_MISSING, task).with("side", side.as_str()).with("task", task)
 }
 
 /// Findings about a task of both sides.
-pub(super) fn of_task(task: &PairedTask, sides: [Option<&Task>; 2], policy: &EvaluationPolicy) -> Vec<Finding> {
+pub(super) fn task_findings(
+    task: &PairedTask,
+    sides: [Option<&EvaluationTask>; 2],
+    policy: &EvaluationPolicy,
+) -> Vec<Finding> {
     let about = About { task, sides: [(Side::Baseline, sides[0]), (Side::Candidate, sides[1])] };
     let mut findings: Vec<Finding> = task.unequal.iter().map(|difference| about.unequal(difference)).collect();
     findings.extend(about.limits());
@@ -92,7 +96,7 @@ pub(super) fn of_task(task: &PairedTask, sides: [Option<&Task>; 2], policy: &Eva
 /// A task with its results on both sides.
 struct About<'a> {
     task: &'a PairedTask,
-    sides: [(Side, Option<&'a Task>); 2],
+    sides: [(Side, Option<&'a EvaluationTask>); 2],
 }
 
 impl About<'_> {
@@ -100,7 +104,7 @@ impl About<'_> {
         Finding::new(rule, &self.task.name).with("task", self.task.name.as_str())
     }
 
-    fn unequal(&self, difference: &Difference) -> Finding {
+    fn unequal(&self, difference: &SettingDifference) -> Finding {
         let rule = match difference.name.as_str() {
             "version" => &rules::VERSION_DIFFERS,
             "shots" => &rules::SHOTS_DIFFER,
@@ -173,7 +177,7 @@ impl About<'_> {
     }
 
     /// Name of the only side for which `holds` is true, else `both`.
-    fn which(&self, holds: impl Fn(&Task) -> bool) -> &'static str {
+    fn which(&self, holds: impl Fn(&EvaluationTask) -> bool) -> &'static str {
         let [baseline, candidate] = self.sides.map(|(_, side)| side.is_some_and(&holds));
         match (baseline, candidate) {
             (true, false) => Side::Baseline.as_str(),
@@ -201,10 +205,10 @@ impl About<'_> {
     }
 
     fn samples_missing(&self, accept: bool) -> Option<Finding> {
-        let has = |task: &Task, metric: &PairedMetric| task.has_values(&metric.filter, &metric.metric);
+        let has = |task: &EvaluationTask, metric: &PairedMetric| task.has_values(&metric.filter, &metric.metric);
         let is_answered =
             |metric: &PairedMetric| self.sides.iter().any(|(_, side)| side.is_some_and(|task| has(task, metric)));
-        let lacks = |task: &Task| {
+        let lacks = |task: &EvaluationTask| {
             let mut answered = self.task.metrics.iter().filter(|metric| is_answered(metric));
             task.damages.is_empty() && (task.samples.is_none() || answered.any(|metric| !has(task, metric)))
         };
@@ -225,24 +229,24 @@ pub(super) fn failed_samples(metric: &PairedMetric) -> u64 {
 }
 
 /// Whether an id is repeated in samples that are sorted by id.
-fn repeats(samples: &[Sample]) -> bool {
+fn repeats(samples: &[EvaluationSample]) -> bool {
     samples.iter().zip(samples.iter().skip(1)).any(|(one, next)| one.id == next.id)
 }
 
 /// Number of failed samples of a task, under the filter that has most.
-fn failed(task: &Task) -> u64 {
+fn failed(task: &EvaluationTask) -> u64 {
     let filters = task.samples.iter().flat_map(|samples| samples.by_filter.values());
-    let count = |samples: &Vec<Sample>| samples.iter().filter(|sample| sample.is_failed).count() as u64;
+    let count = |samples: &Vec<EvaluationSample>| samples.iter().filter(|sample| sample.is_failed).count() as u64;
     filters.map(count).max().unwrap_or(0)
 }
 
 /// One finding per damaged file, with its first line that cannot be read.
-fn damages(damages: &[Damage], side: Side, task: Option<&str>) -> Vec<Finding> {
-    let mut by_path: BTreeMap<&str, (&Damage, usize)> = BTreeMap::new();
+fn damages(damages: &[EvaluationDamage], side: Side, task: Option<&str>) -> Vec<Finding> {
+    let mut by_path: BTreeMap<&str, (&EvaluationDamage, usize)> = BTreeMap::new();
     for damage in damages {
         by_path.entry(&damage.path).or_insert((damage, 0)).1 += 1;
     }
-    let finding = |(path, (damage, count)): (&str, (&Damage, usize))| {
+    let finding = |(path, (damage, count)): (&str, (&EvaluationDamage, usize))| {
         let mut finding = Finding::new(&rules::DAMAGED, path)
             .with("path", path)
             .with("side", side.as_str())

@@ -19,7 +19,7 @@ const FOUR_DIGITS: f64 = 1e4;
 const FACTOR: f64 = 3.0;
 
 /// A unit with its drop and the p-values that decide about it.
-pub struct Decided<'a> {
+pub struct TestedDrop<'a> {
     /// The unit.
     pub unit: &'a EvaluationUnit,
     /// The drop.
@@ -31,7 +31,7 @@ pub struct Decided<'a> {
 }
 
 /// A finding about a metric, with the facts that all of them have.
-pub(super) fn about(rule: &Rule, unit: &EvaluationUnit) -> Finding {
+pub(super) fn metric_finding(rule: &Rule, unit: &EvaluationUnit) -> Finding {
     let title = unit.title();
     let finding = Finding::new(rule, &title)
         .with("unit", title)
@@ -46,8 +46,8 @@ pub(super) fn about(rule: &Rule, unit: &EvaluationUnit) -> Finding {
 }
 
 /// Returns the finding about a drop or gain, if it is large and sure enough for one.
-pub fn of_drop(decided: &Decided<'_>, policy: &EvaluationPolicy) -> Option<Finding> {
-    let Decided { unit, drop, adjusted, better } = *decided;
+pub fn drop_finding(decided: &TestedDrop<'_>, policy: &EvaluationPolicy) -> Option<Finding> {
+    let TestedDrop { unit, drop, adjusted, better } = *decided;
     let alpha = policy.alpha.get();
     let alpha_warn = policy.alpha_warn.get().max(alpha);
     let margin = unit.margin.0;
@@ -66,20 +66,24 @@ pub fn of_drop(decided: &Decided<'_>, policy: &EvaluationPolicy) -> Option<Findi
         (better <= alpha && drop < 0.0 && -drop >= margin).then_some((&rules::BETTER, better))
     };
     let (rule, chance) = rule?;
-    Some(with_numbers(about(rule, unit), unit, drop.abs(), chance))
+    Some(with_numbers(metric_finding(rule, unit), unit, drop.abs(), chance))
 }
 
 /// Returns the finding about a drop of the candidate's scores that only answers could decide. `lacks` says whether the baseline has
 /// answers and the candidate has none.
-pub(super) fn of_lost_answers(decided: &Decided<'_>, lacks: bool, policy: &EvaluationPolicy) -> Option<Finding> {
-    let Decided { unit, drop, adjusted, .. } = *decided;
+pub(super) fn lost_answers_finding(
+    decided: &TestedDrop<'_>,
+    lacks: bool,
+    policy: &EvaluationPolicy,
+) -> Option<Finding> {
+    let TestedDrop { unit, drop, adjusted, .. } = *decided;
     let is_drop = drop > 0.0 && drop >= unit.margin.0;
     // A policy that accepts scores alone has chosen the weaker test, and a significant drop needs no stronger one.
     let is_told = policy.accept_scores || adjusted <= policy.alpha.get() && unit.higher_is_better.is_some();
     if !lacks || !is_drop || is_told {
         return None;
     }
-    Some(with_numbers(about(&rules::ANSWERS_NEEDED, unit), unit, drop, adjusted))
+    Some(with_numbers(metric_finding(&rules::ANSWERS_NEEDED, unit), unit, drop, adjusted))
 }
 
 /// Returns the finding about a score that is too good for the same model: above three times the baseline's, or below a third of it where
@@ -92,7 +96,7 @@ pub(super) fn too_good(unit: &EvaluationUnit, better: f64, policy: &EvaluationPo
         _ => return None,
     };
     let is_judged = unit.scope == EvaluationScope::Task && better <= policy.alpha.get();
-    let finding = || about(&TOO_GOOD, unit).of_check(CheckId::Evaluation).with("kind", kind);
+    let finding = || metric_finding(&TOO_GOOD, unit).of_check(CheckId::Evaluation).with("kind", kind);
     is_judged.then(|| finding().with("value", candidate).with("reference", baseline))
 }
 
@@ -118,8 +122,8 @@ fn with_numbers(mut finding: Finding, unit: &EvaluationUnit, drop: f64, chance: 
 }
 
 /// The finding about answers that changed in both directions; `expected` is the share that noise explains.
-pub(super) fn of_changes(unit: &EvaluationUnit, expected: f64, severity: Severity) -> Finding {
-    about(&rules::ANSWERS_CHANGED, unit)
+pub(super) fn changed_answers_finding(unit: &EvaluationUnit, expected: f64, severity: Severity) -> Finding {
+    metric_finding(&rules::ANSWERS_CHANGED, unit)
         .with_severity(severity)
         .with("changed", unit.worse + unit.better)
         .with("worse", unit.worse)
@@ -129,14 +133,14 @@ pub(super) fn of_changes(unit: &EvaluationUnit, expected: f64, severity: Severit
 }
 
 /// The finding about a score outside of the band of a preset.
-pub fn of_band(unit: &EvaluationUnit, preset: EvaluationPreset) -> Option<Finding> {
+pub fn outside_band_finding(unit: &EvaluationUnit, preset: EvaluationPreset) -> Option<Finding> {
     let (baseline, candidate) = (unit.baseline?.0, unit.candidate?.0);
     let rounded = (candidate * FOUR_DIGITS).round() / FOUR_DIGITS;
     let (relative, absolute) = BAND;
     let is_inside = (baseline - rounded).abs() <= absolute + relative * rounded.abs();
     let is_judged = unit.scope == EvaluationScope::Task && baseline.is_finite() && candidate.is_finite();
     (is_judged && !is_inside).then(|| {
-        about(&rules::OUTSIDE_BAND, unit)
+        metric_finding(&rules::OUTSIDE_BAND, unit)
             .with("baseline", baseline)
             .with("candidate", candidate)
             .with("band", relative)

@@ -13,7 +13,7 @@ const BEFORE: usize = 80;
 const READ: usize = 1 << 16;
 
 /// Excerpts of a sample's texts on both sides.
-pub(super) fn of(id: SampleId, texts: &TextPair) -> FlippedSample {
+pub(super) fn flipped_sample(id: SampleId, texts: &TextPair) -> FlippedSample {
     let (baseline, candidate, shared) = parted(&texts.baseline.answer, &texts.candidate.answer);
     FlippedSample {
         id,
@@ -28,16 +28,16 @@ pub(super) fn of(id: SampleId, texts: &TextPair) -> FlippedSample {
 /// Excerpts of both answers around the place where they differ, and the length of the prefix that the excerpts share.
 fn parted(baseline: &str, candidate: &str) -> (String, String, u64) {
     let (baseline, candidate) = (clean(baseline), clean(candidate));
-    let shared = shared(&baseline, &candidate);
+    let shared = shared_prefix(&baseline, &candidate);
     let is_long = baseline.chars().nth(LENGTH).is_some() || candidate.chars().nth(LENGTH).is_some();
     let from = if is_long { shared.saturating_sub(BEFORE) } else { 0 };
     let (baseline, candidate) = (start(&baseline, from), start(&candidate, from));
-    let shown = self::shared(&baseline, &candidate);
+    let shown = shared_prefix(&baseline, &candidate);
     (baseline, candidate, shown as u64)
 }
 
 /// Number of characters in the common prefix of two texts.
-pub(super) fn shared(left: &str, right: &str) -> usize {
+pub(super) fn shared_prefix(left: &str, right: &str) -> usize {
     left.chars().zip(right.chars()).take_while(|(one, other)| one == other).count()
 }
 
@@ -81,7 +81,7 @@ mod tests {
             answer: answer.to_owned(),
             target: "42".to_owned(),
         };
-        of(SampleId::Number(3), &TextPair { baseline: side(baseline), candidate: side(candidate) })
+        flipped_sample(SampleId::Number(3), &TextPair { baseline: side(baseline), candidate: side(candidate) })
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! Judges generations token by token: whether a near tie explains that two of them diverge.
 
-use super::answers::{Tally, of_two};
+use super::answers::{AnswerTally, paired_answer_findings};
 use super::{excerpt, rules};
-use crate::compare::evaluation::generation::{Agreement, Gap, Parting, parting};
+use crate::compare::evaluation::generation::{Parting, ProbabilityAgreement, TokenGap, parting};
 use crate::judge::rule::Rule;
 use crate::kind::SampleId;
 use crate::pair::evaluation::{PairedGenerations, TextPair};
@@ -72,7 +72,7 @@ impl Ends {
 
 /// Judges the generations of one file.
 pub fn judge(paired: &PairedGenerations<'_>, policy: &Policy) -> JudgedGenerations {
-    let mut agreement = Agreement::default();
+    let mut agreement = ProbabilityAgreement::default();
     let mut different = Vec::new();
     let (mut compared, mut ends) = (0, Ends::default());
     for ((baseline, candidate), name) in paired.pairs.iter().zip(&paired.names) {
@@ -119,8 +119,8 @@ pub fn judge(paired: &PairedGenerations<'_>, policy: &Policy) -> JudgedGeneratio
     // This includes tokens behind the point of divergence, and tokens that were not chosen.
     agreement.non_finite = agreement.non_finite.max(broken(paired));
     findings.extend(of_probabilities(&unit, &agreement, policy));
-    let [baseline, candidate] = [paired.baseline, paired.candidate].map(Tally::of);
-    findings.extend(of_two(&unit.task, &baseline, &candidate));
+    let [baseline, candidate] = [paired.baseline, paired.candidate].map(AnswerTally::from_generations);
+    findings.extend(paired_answer_findings(&unit.task, &baseline, &candidate));
     JudgedGenerations { unit, findings }
 }
 
@@ -154,7 +154,7 @@ fn account(paired: &PairedGenerations<'_>, compared: u64) -> Evidence {
     evidence
 }
 
-fn tie_limit(agreement: &Agreement, policy: &Policy) -> f64 {
+fn tie_limit(agreement: &ProbabilityAgreement, policy: &Policy) -> f64 {
     match policy.evaluation.tie {
         Tie::Nats(nats) => nats.get(),
         Tie::Auto => agreement.noise().map_or(TIE.0, |noise| (OVER_NOISE * noise).clamp(TIE.0, TIE.1)),
@@ -168,12 +168,12 @@ fn kind(one: &Different<'_>, limit: f64) -> DivergenceKind {
     // Sampled answers can diverge anywhere.
     let is_sampled = baseline.is_sampled == Some(true) || candidate.is_sampled == Some(true);
     match one.parting.gap {
-        Gap::Nats(gap) if gap <= limit => DivergenceKind::Tie,
+        TokenGap::Nats(gap) if gap <= limit => DivergenceKind::Tie,
         _ if is_sampled => DivergenceKind::Unexplained,
-        Gap::End => DivergenceKind::Length,
+        TokenGap::End => DivergenceKind::Length,
         _ if is_beginning => DivergenceKind::Length,
-        Gap::Nats(_) | Gap::Beyond => DivergenceKind::Far,
-        Gap::Unrecorded => DivergenceKind::Unexplained,
+        TokenGap::Nats(_) | TokenGap::Beyond => DivergenceKind::Far,
+        TokenGap::Unrecorded => DivergenceKind::Unexplained,
     }
 }
 
@@ -185,7 +185,7 @@ fn first<'a, 'b>(different: &'b [Different<'a>]) -> Option<&'b Different<'a>> {
 
 fn divergence(one: &Different<'_>) -> Divergence {
     let gap = match one.parting.gap {
-        Gap::Nats(gap) => Some(Number(gap)),
+        TokenGap::Nats(gap) => Some(Number(gap)),
         _ => None,
     };
     let texts = |generation: &Generation| SampleTexts {
@@ -197,11 +197,11 @@ fn divergence(one: &Different<'_>) -> Divergence {
     Divergence {
         doc_id: one.name.to_owned(),
         token: one.parting.token as u64,
-        prefix: excerpt::shared(&one.baseline.text, &one.candidate.text) as u64,
+        prefix: excerpt::shared_prefix(&one.baseline.text, &one.candidate.text) as u64,
         logprob_gap: gap,
         kind: one.kind,
         divergence: one.parting.divergence.map(Number),
-        texts: Some(excerpt::of(SampleId::Text(one.name.to_owned()), &pair)),
+        texts: Some(excerpt::flipped_sample(SampleId::Text(one.name.to_owned()), &pair)),
     }
 }
 
@@ -281,7 +281,7 @@ fn of_divergences(unit: &GenerationUnit, different: &[Different<'_>], limit: f64
             .with("token", earliest.parting.token)
             .with("limit", limit);
         Some(match earliest.parting.gap {
-            Gap::Nats(gap) => finding.with("gap", gap),
+            TokenGap::Nats(gap) => finding.with("gap", gap),
             _ => finding,
         })
     };
@@ -289,7 +289,7 @@ fn of_divergences(unit: &GenerationUnit, different: &[Different<'_>], limit: f64
 }
 
 /// Findings about log-probabilities where the texts agree.
-fn of_probabilities(unit: &GenerationUnit, agreement: &Agreement, policy: &Policy) -> Vec<Finding> {
+fn of_probabilities(unit: &GenerationUnit, agreement: &ProbabilityAgreement, policy: &Policy) -> Vec<Finding> {
     let evaluation = &policy.evaluation;
     let (most, most_scale) = (evaluation.logprob_mean.get(), evaluation.logprob_scale.get());
     let mut findings = Vec::new();

@@ -4,7 +4,7 @@ use crate::policy::evaluation::margin::{Margin, Margins, MetricScale};
 
 /// Margin of a metric.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Matters {
+pub struct MetricMargin {
     /// The margin, in the metric's unit or relative to the baseline's value.
     pub value: f64,
     /// Whether the margin is relative.
@@ -21,7 +21,7 @@ pub fn scale(metric: &str, values: impl IntoIterator<Item = f64>) -> Option<Metr
         some = true;
         is_rate &= (0.0..=1.0).contains(&value);
     }
-    match MetricScale::of(metric) {
+    match MetricScale::from_metric_name(metric) {
         Some(MetricScale::Points) if some && is_rate => Some(MetricScale::Rate),
         Some(MetricScale::Rate) | None => (some && is_rate).then_some(MetricScale::Rate),
         named => named,
@@ -29,7 +29,7 @@ pub fn scale(metric: &str, values: impl IntoIterator<Item = f64>) -> Option<Metr
 }
 
 /// The margin of a metric of a task.
-pub fn of(task: &str, metric: &str, scale: Option<MetricScale>, given: &Margins) -> Matters {
+pub fn metric_margin(task: &str, metric: &str, scale: Option<MetricScale>, given: &Margins) -> MetricMargin {
     let fits = |margin: &Margin| match margin {
         // A rate cannot drop by 1 or more, so the key was meant for another metric.
         Margin::Absolute(value) => scale != Some(MetricScale::Rate) || *value < 1.0,
@@ -41,15 +41,15 @@ pub fn of(task: &str, metric: &str, scale: Option<MetricScale>, given: &Margins)
         Some(MetricScale::Perplexity) | None => Margin::Relative(0.02),
         Some(MetricScale::BitsPerByte) => Margin::Relative(0.01),
     };
-    let named = given.named(task, metric).filter(|(_, margin)| fits(margin));
+    let named = given.margin_of(task, metric).filter(|(_, margin)| fits(margin));
     let all = given.all.filter(|margin| match margin {
         Margin::Absolute(_) => scale == Some(MetricScale::Rate),
         Margin::Relative(_) => true,
     });
     let key = named.map(|(key, _)| key.to_owned());
     match named.map(|(_, margin)| margin).or(all).unwrap_or(built_in) {
-        Margin::Absolute(value) => Matters { value, is_relative: false, key },
-        Margin::Relative(value) => Matters { value, is_relative: true, key },
+        Margin::Absolute(value) => MetricMargin { value, is_relative: false, key },
+        Margin::Relative(value) => MetricMargin { value, is_relative: true, key },
     }
 }
 
@@ -63,7 +63,7 @@ mod tests {
     }
 
     fn built_in(metric: &str, values: &[f64]) -> (f64, bool) {
-        let matters = of("t", metric, scale(metric, values.iter().copied()), &Margins::default());
+        let matters = metric_margin("t", metric, scale(metric, values.iter().copied()), &Margins::default());
         (matters.value, matters.is_relative)
     }
 
@@ -87,8 +87,11 @@ mod tests {
 
     #[test]
     fn the_policy_gives_others_and_a_number_is_for_rates() {
-        let of = |yaml: &str, metric: &str, scale| of("t", metric, scale, &margins(yaml));
-        assert_eq!(of("0.03", "acc", Some(MetricScale::Rate)), Matters { value: 0.03, is_relative: false, key: None });
+        let of = |yaml: &str, metric: &str, scale| metric_margin("t", metric, scale, &margins(yaml));
+        assert_eq!(
+            of("0.03", "acc", Some(MetricScale::Rate)),
+            MetricMargin { value: 0.03, is_relative: false, key: None }
+        );
         assert_eq!(of("0.03", "bleu", Some(MetricScale::Points)).value.to_bits(), 1_f64.to_bits());
         assert!(of("'3%'", "bleu", Some(MetricScale::Points)).is_relative);
         let named = of("{acc: 0.5, t/acc: 0.02}", "acc", Some(MetricScale::Rate));

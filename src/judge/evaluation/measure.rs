@@ -7,7 +7,7 @@ use crate::compare::evaluation::normal::DETECTABLE;
 use crate::compare::evaluation::{binomial, normal, permutation};
 use crate::pair::evaluation::{PairedMetric, ValuePair};
 use crate::policy::evaluation::margin::MetricScale;
-use crate::read::evaluation::{Score, Value};
+use crate::read::evaluation::{SampleValue, Score};
 use crate::result::unit::EvaluationTest;
 use crate::verdict::Side;
 
@@ -16,7 +16,7 @@ const ROUNDING: f64 = 1e-9;
 
 /// Input of a test.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Evidence {
+pub(super) enum TestInput {
     /// Answers that got worse and better.
     Counts {
         /// Worse ones.
@@ -39,7 +39,7 @@ pub(super) struct Chances {
     pub(super) better: f64,
 }
 
-impl Evidence {
+impl TestInput {
     /// The test.
     pub(super) fn test(&self) -> EvaluationTest {
         match self {
@@ -54,7 +54,7 @@ impl Evidence {
         let (worse, better) = match self {
             Self::Counts { worse, better } => (binomial::mcnemar(*worse, *better), binomial::mcnemar(*better, *worse)),
             Self::Losses(losses) => {
-                let found = permutation::test(losses, permutation::draws(tests));
+                let found = permutation::sign_flip_test(losses, permutation::draws(tests));
                 (found.worse, found.better)
             }
             Self::Scores(z) => (normal::upper_tail(*z), normal::upper_tail(-z)),
@@ -88,9 +88,9 @@ impl Effect {
 
 /// A metric measured.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Measured {
+pub(super) struct MeasuredMetric {
     /// Input of the test; `None` where nothing can be tested.
-    pub(super) evidence: Option<Evidence>,
+    pub(super) evidence: Option<TestInput>,
     /// The drop as measured: relative to `size` where `is_part`, else in the metric's unit.
     effect: Option<Effect>,
     /// Whether the effect is relative to `size`.
@@ -115,7 +115,7 @@ pub(super) struct Measured {
     pub(super) replaced_errors: Vec<Side>,
 }
 
-impl Measured {
+impl MeasuredMetric {
     /// The drop, relative to the baseline's value or in the metric's own unit.
     pub(super) fn effect(&self, is_relative: bool) -> Option<Effect> {
         let effect = self.effect?;
@@ -133,9 +133,9 @@ impl Measured {
     }
 
     /// The measurement of several tasks together, from their effect, the changed answers and the rates of both sides.
-    pub(super) fn of_counts(effect: Effect, (worse, better): (u64, u64), (baseline, candidate): (f64, f64)) -> Self {
+    pub(super) fn from_counts(effect: Effect, (worse, better): (u64, u64), (baseline, candidate): (f64, f64)) -> Self {
         Self {
-            evidence: Some(Evidence::Counts { worse, better }),
+            evidence: Some(TestInput::Counts { worse, better }),
             effect: Some(effect),
             size: baseline,
             baseline: Some(baseline),
@@ -147,7 +147,7 @@ impl Measured {
 
     /// Whether all values are right or wrong answers.
     pub(super) fn is_binary(&self) -> bool {
-        matches!(self.evidence, Some(Evidence::Counts { .. }))
+        matches!(self.evidence, Some(TestInput::Counts { .. }))
     }
 }
 
@@ -180,17 +180,18 @@ impl Numbers {
 
     fn add(&mut self, place: usize, pair: &ValuePair, is_log: bool) {
         match (pair.baseline, pair.candidate) {
-            (Value::Number(b), Value::Number(c)) if self.are_finite(b, c) => match is_log {
+            (SampleValue::Number(b), SampleValue::Number(c)) if self.are_finite(b, c) => match is_log {
                 true => self.likelihoods.push((place, b, c, 1.0)),
                 false => self.plain.push((place, b, c)),
             },
-            (Value::Likelihood { log: b, size }, Value::Likelihood { log: c, size: of_candidate })
+            (SampleValue::Likelihood { log: b, size }, SampleValue::Likelihood { log: c, size: of_candidate })
                 if self.are_finite(b, if of_candidate.is_finite() { c } else { of_candidate }) =>
             {
                 self.likelihoods.push((place, b, c, size));
             }
-            (Value::Corpus, Value::Corpus) => self.is_corpus = true,
-            (Value::Number(_), Value::Number(_)) | (Value::Likelihood { .. }, Value::Likelihood { .. }) => {}
+            (SampleValue::Corpus, SampleValue::Corpus) => self.is_corpus = true,
+            (SampleValue::Number(_), SampleValue::Number(_))
+            | (SampleValue::Likelihood { .. }, SampleValue::Likelihood { .. }) => {}
             _ => self.uncomputed += 1,
         }
     }
@@ -212,16 +213,17 @@ impl Numbers {
 
 /// Whether a metric's numbers are log-likelihoods. A perplexity is at least 1, so numbers up to 0 are the logarithms it is made of.
 fn is_log(metric: &PairedMetric) -> bool {
-    let is_log = |value: &Value| matches!(value, Value::Number(value) if *value <= 0.0 || value.is_nan());
+    let is_log = |value: &SampleValue| matches!(value, SampleValue::Number(value) if *value <= 0.0 || value.is_nan());
     metric.metric == "perplexity" && metric.pairs.iter().all(|pair| is_log(&pair.baseline) && is_log(&pair.candidate))
 }
 
 /// Measures a metric. Scores are compared only if `may_use_scores`: they must not include samples that were left out of the test.
-pub(super) fn measure(metric: &PairedMetric, may_use_scores: bool) -> Measured {
+pub(super) fn measure(metric: &PairedMetric, may_use_scores: bool) -> MeasuredMetric {
     let numbers = Numbers::of(metric);
     let score = |score: Option<Score>| score.map(|score| score.value);
     let (baseline, candidate) = (score(metric.baseline), score(metric.candidate));
-    let mut measured = Measured { baseline, candidate, uncomputed: numbers.uncomputed, ..Measured::default() };
+    let mut measured =
+        MeasuredMetric { baseline, candidate, uncomputed: numbers.uncomputed, ..MeasuredMetric::default() };
     measured.non_finite = match (baseline, candidate) {
         (Some(b), Some(c)) if b.is_finite() && !c.is_finite() => Some((b, c)),
         _ => numbers.non_finite,
@@ -253,7 +255,7 @@ pub(super) fn measure(metric: &PairedMetric, may_use_scores: bool) -> Measured {
     measured
 }
 
-fn of_numbers(measured: &mut Measured, numbers: &[(usize, f64, f64)], is_higher_better: bool) {
+fn of_numbers(measured: &mut MeasuredMetric, numbers: &[(usize, f64, f64)], is_higher_better: bool) {
     let loss = |b: f64, c: f64| if is_higher_better { b - c } else { c - b };
     measured.losses = numbers.iter().map(|(place, b, c)| (*place, loss(*b, *c))).collect();
     let is_answer = |value: f64| value.abs() <= 0.0 || (value - 1.0).abs() <= 0.0;
@@ -266,18 +268,18 @@ fn of_numbers(measured: &mut Measured, numbers: &[(usize, f64, f64)], is_higher_
         let (worse, better) = measured.changed();
         let pairs = numbers.len() as u64;
         measured.effect = rate_effect(worse, better, pairs);
-        measured.evidence = Some(Evidence::Counts { worse, better });
+        measured.evidence = Some(TestInput::Counts { worse, better });
     } else {
         // Sums of numbers near the largest float overflow.
         let are_finite =
             |(drop, error): &(f64, f64)| drop.is_finite() && error.is_finite() && measured.size.is_finite();
-        let found = interval::mean(&losses).filter(are_finite);
+        let found = interval::mean_and_error(&losses).filter(are_finite);
         let Some((drop, error)) = found else {
             measured.uncomputed += losses.len() as u64;
             return;
         };
         measured.effect = Some(around(drop, error));
-        measured.evidence = Some(Evidence::Losses(losses));
+        measured.evidence = Some(TestInput::Losses(losses));
     }
 }
 
@@ -286,23 +288,23 @@ pub(super) fn rate_effect(worse: u64, better: u64, pairs: u64) -> Option<Effect>
     let drop = (worse as f64 - better as f64) / pairs as f64;
     Some(Effect {
         drop,
-        interval: interval::of_rate(worse, better, pairs)?,
+        interval: interval::rate_interval(worse, better, pairs)?,
         detectable: interval::detectable_rate(worse, better, pairs)?,
     })
 }
 
 fn around(drop: f64, error: f64) -> Effect {
-    Effect { drop, interval: interval::around(drop, error), detectable: DETECTABLE * error }
+    Effect { drop, interval: interval::interval_around(drop, error), detectable: DETECTABLE * error }
 }
 
 /// Measures perplexities and bits per byte: sums of log-likelihoods over words, bytes or documents.
-fn of_likelihoods(measured: &mut Measured, values: &[(usize, f64, f64, f64)]) {
+fn of_likelihoods(measured: &mut MeasuredMetric, values: &[(usize, f64, f64, f64)]) {
     let losses: Vec<f64> = values.iter().map(|(_, b, c, _)| b - c).collect();
     measured.losses = values.iter().map(|(place, b, c, _)| (*place, b - c)).collect();
     let sum = |of: fn(&(usize, f64, f64, f64)) -> f64| values.iter().map(of).sum::<f64>();
     let (size, log) = (sum(|(.., size)| *size), sum(|(_, b, ..)| b.abs()));
     let (of_baseline, of_candidate) = (-sum(|(_, b, ..)| *b) / size, -sum(|(_, _, c, _)| *c) / size);
-    let Some((mean, error)) = interval::mean(&losses) else { return };
+    let Some((mean, error)) = interval::mean_and_error(&losses) else { return };
     let count = losses.len() as f64;
     let is_bits = measured.scale == Some(MetricScale::BitsPerByte);
     let over = if is_bits { log } else { size };
@@ -324,17 +326,17 @@ fn of_likelihoods(measured: &mut Measured, values: &[(usize, f64, f64, f64)]) {
     measured.candidate = measured.candidate.or(Some(score(of_candidate)));
     measured.size = measured.baseline.filter(|score| score.is_finite()).unwrap_or_else(|| score(of_baseline));
     measured.is_part = true;
-    measured.evidence = Some(Evidence::Losses(losses));
+    measured.evidence = Some(TestInput::Losses(losses));
 }
 
 /// Measures scores without answers, with standard errors from the harness or from the rate.
-fn of_scores(measured: &mut Measured, metric: &PairedMetric) {
+fn of_scores(measured: &mut MeasuredMetric, metric: &PairedMetric) {
     let (Some(baseline), Some(candidate)) = (metric.baseline, metric.candidate) else { return };
     if !baseline.value.is_finite() || !candidate.value.is_finite() {
         return;
     }
     let is_rate = measured.scale == Some(MetricScale::Rate);
-    let errors = standard_error::of_pair((baseline, candidate), metric.counts, is_rate);
+    let errors = standard_error::standard_errors((baseline, candidate), metric.counts, is_rate);
     measured.replaced_errors = errors.replaced;
     let (baseline_error, candidate_error) = match (errors.baseline, errors.candidate) {
         (Some(baseline_error), Some(candidate_error)) => (baseline_error, candidate_error),
@@ -367,7 +369,7 @@ fn of_scores(measured: &mut Measured, metric: &PairedMetric) {
     }
     measured.size = baseline.value.abs();
     measured.effect = Some(around(drop, error));
-    measured.evidence = Some(Evidence::Scores(if error > 0.0 { drop / error } else { 0.0 }));
+    measured.evidence = Some(TestInput::Scores(if error > 0.0 { drop / error } else { 0.0 }));
 }
 
 /// Whether all answers are the same on both sides, and the scores too.

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::measure::Evidence;
+use super::measure::TestInput;
 use crate::result::unit::EvaluationScope;
 
 /// A task's answers that enter a pool.
@@ -19,7 +19,7 @@ pub(super) struct Member {
     /// Whether answers are drawn at random.
     pub(super) is_sampled: bool,
     /// Input of the test.
-    pub(super) evidence: Evidence,
+    pub(super) evidence: TestInput,
     /// Number of pairs in the test.
     pub(super) paired: u64,
     /// Number of sample ids on either side.
@@ -126,7 +126,7 @@ fn of_members(name: &str, scope: EvaluationScope, members: &[&Member]) -> Option
         rates: (0.0, 0.0),
     };
     for member in members {
-        let Evidence::Counts { worse, better } = member.evidence else { continue };
+        let TestInput::Counts { worse, better } = member.evidence else { continue };
         pool.worse += worse;
         pool.better += better;
         pool.paired += member.paired;
@@ -150,7 +150,7 @@ mod tests {
             filter: None,
             higher_is_better: true,
             is_sampled: false,
-            evidence: Evidence::Counts { worse, better: 1 },
+            evidence: TestInput::Counts { worse, better: 1 },
             paired: 100,
             samples: 100,
             sums: (60.0, 61.0 - worse as f64),

@@ -5,12 +5,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::answers::{Tally, of_two};
+use super::answers::{AnswerTally, paired_answer_findings};
 use super::rules;
 use crate::compare::evaluation::answers::AnswerMeasures;
 use crate::compare::evaluation::permutation;
 use crate::judge::rule::Rule;
-use crate::median::median;
+use crate::median::upper_median;
 use crate::pair::evaluation::{PairedPrompt, PairedStep, rollout_steps};
 use crate::read::evaluation::{RolloutRecord, Rollouts};
 use crate::result::finding::Finding;
@@ -41,7 +41,7 @@ const LISTED: usize = 8;
 #[derive(Debug, Default)]
 pub struct RolloutTally {
     /// Answers of all steps.
-    pub all: Tally,
+    pub all: AnswerTally,
     steps: BTreeMap<u64, AnswerCounts>,
 }
 
@@ -102,11 +102,11 @@ pub fn judge_rollouts(pair: RolloutPair<'_>) -> JudgedRollouts {
 }
 
 fn unit(pair: &RolloutPair<'_>, step: &PairedStep<'_>) -> RolloutUnit {
-    let of_side = PerSide::of(|side| step.records(side));
+    let of_side = PerSide::of(|side| step.answer_count(side));
     let counts = pair.tallies.candidate.of_step(step.step);
     let (garbled, looping, empty) = (counts.garbage, counts.loops, counts.empty);
     let records = if step.sides.candidate.is_some() { of_side.candidate } else { of_side.baseline };
-    let paired = step.paired();
+    let paired = step.paired_count();
     let equal_texts = step.prompts.iter().map(PairedPrompt::equal_texts).sum();
     let scored_apart = step.prompts.iter().filter_map(PairedPrompt::contradiction).map(|(_, count)| count).sum();
     let mut unit = RolloutUnit {
@@ -238,13 +238,14 @@ impl JudgedRollouts {
             let finding = finding.with("baseline", baseline).with("candidate", candidate);
             self.say(with_steps(finding, &numbers), &numbers);
         }
-        let of = |step: &PairedStep<'_>| step.records(Side::Baseline).max(step.records(Side::Candidate));
-        let is_apart =
-            |step: &&PairedStep<'_>| !step.prompts.is_empty() && (step.paired() as f64) < PAIRED * of(step) as f64;
+        let of = |step: &PairedStep<'_>| step.answer_count(Side::Baseline).max(step.answer_count(Side::Candidate));
+        let is_apart = |step: &&PairedStep<'_>| {
+            !step.prompts.is_empty() && (step.paired_count() as f64) < PAIRED * of(step) as f64
+        };
         let apart: Vec<&PairedStep<'_>> = common().filter(is_apart).collect();
         if !apart.is_empty() {
             let numbers: Vec<u64> = apart.iter().map(|step| step.step).collect();
-            let paired: u64 = apart.iter().map(|step| step.paired()).sum();
+            let paired: u64 = apart.iter().map(|step| step.paired_count()).sum();
             let all: u64 = apart.iter().map(|step| of(step)).sum();
             let finding = about(&rules::ROLLOUT_UNPAIRED, task).with("paired", paired).with("of", all);
             self.say(with_steps(finding, &numbers), &numbers);
@@ -306,7 +307,7 @@ impl JudgedRollouts {
         let beyond = |step: &PairedStep<'_>| {
             let candidate = broken(step, Side::Candidate);
             let is_alone = step.sides.baseline.is_some() && candidate > broken(step, Side::Baseline);
-            (if is_alone { candidate } else { 0 }, step.records(Side::Candidate))
+            (if is_alone { candidate } else { 0 }, step.answer_count(Side::Candidate))
         };
         self.count(&rules::ROLLOUT_SCORE_NON_FINITE, task, steps, beyond);
     }
@@ -329,7 +330,7 @@ impl JudgedRollouts {
         if drop < margin {
             return;
         }
-        let p = permutation::test(&losses, permutation::draws(1)).worse;
+        let p = permutation::sign_flip_test(&losses, permutation::draws(1)).worse;
         if p > CHANCE {
             return;
         }
@@ -352,7 +353,7 @@ impl JudgedRollouts {
         if baseline.len().min(candidate.len()) < LEAST_LENGTHS {
             return;
         }
-        let (Some(baseline), Some(candidate)) = (median(baseline), median(candidate)) else { return };
+        let (Some(baseline), Some(candidate)) = (upper_median(baseline), upper_median(candidate)) else { return };
         if baseline > 0.0 && (candidate >= LENGTHS * baseline || candidate * LENGTHS <= baseline) {
             let finding =
                 about(&rules::ROLLOUT_TEXTS_DIFFER, task).with("baseline", baseline).with("candidate", candidate);
@@ -367,7 +368,7 @@ impl JudgedRollouts {
 
     /// Reports answers that are wrong by themselves: over all steps, and otherwise at single steps.
     fn answers(&mut self, pair: &RolloutPair<'_>) {
-        let found = of_two(pair.task, &pair.tallies.baseline.all, &pair.tallies.candidate.all);
+        let found = paired_answer_findings(pair.task, &pair.tallies.baseline.all, &pair.tallies.candidate.all);
         let told: BTreeSet<String> = found.iter().map(|finding| finding.code.clone()).collect();
         let steps: Vec<u64> = self.units.iter().map(|unit| unit.step).collect();
         for finding in found {

@@ -19,7 +19,7 @@ pub(super) struct StandardErrors {
 }
 
 /// The standard errors of two scores over `counts` questions.
-pub(super) fn of_pair(
+pub(super) fn standard_errors(
     (baseline, candidate): (Score, Score),
     counts: (Option<u64>, Option<u64>),
     is_rate: bool,
@@ -83,18 +83,18 @@ mod tests {
 
     #[test]
     fn no_error_is_wider_than_the_number_of_questions_allows() {
-        let right = of_pair((score(0.745, 0.0309), score(0.73, 0.0315)), (Some(200), Some(200)), true);
+        let right = standard_errors((score(0.745, 0.0309), score(0.73, 0.0315)), (Some(200), Some(200)), true);
         assert_eq!(right, StandardErrors { baseline: Some(0.0309), candidate: Some(0.0315), replaced: vec![] });
         for wrong in [50.0, -1.0, f64::NAN, f64::INFINITY] {
             for counts in [(Some(200), Some(200)), (Some(200), Some(3)), (None, None)] {
-                let found = of_pair((score(0.745, 0.0309), score(0.35, wrong)), counts, true);
+                let found = standard_errors((score(0.745, 0.0309), score(0.35, wrong)), counts, true);
                 assert!(found.candidate.is_some_and(|error| error < 0.036), "{wrong} {found:?}");
                 assert_eq!(found.replaced, [Side::Candidate]);
             }
-            let of_others = of_pair((score(31.0, 0.5), score(20.0, wrong)), (None, None), false);
+            let of_others = standard_errors((score(31.0, 0.5), score(20.0, wrong)), (None, None), false);
             assert_eq!((of_others.candidate, of_others.replaced), (Some(0.5), vec![Side::Candidate]));
         }
-        let wide = of_pair((score(0.5, 0.035), score(0.95, 0.035)), (Some(200), Some(200)), true);
+        let wide = standard_errors((score(0.5, 0.035), score(0.95, 0.035)), (Some(200), Some(200)), true);
         assert!(wide.replaced.is_empty() && wide.candidate.is_some_and(|error| error < 0.016), "{wide:?}");
     }
 }

@@ -3,10 +3,10 @@
 use rayon::prelude::*;
 
 use crate::pair::evaluation::{PairedMetric, TextPair};
-use crate::read::evaluation::{Sample, Task, TextPlace};
+use crate::read::evaluation::{EvaluationSample, EvaluationTask, TextPlace};
 
 /// Reads the texts of a sample again on both sides; `None` where they cannot be read.
-pub type Texts<'a> = dyn Fn(&TextPlace, &TextPlace) -> Option<TextPair> + Sync + 'a;
+pub type TextReader<'a> = dyn Fn(&TextPlace, &TextPlace) -> Option<TextPair> + Sync + 'a;
 
 /// Fewest samples that show a pattern.
 const LEAST: u64 = 5;
@@ -32,20 +32,22 @@ impl Lengths {
 }
 
 /// Places of the texts of a pair of samples: baseline, candidate.
-pub(super) fn places<'a>(
+pub(super) fn text_places<'a>(
     metric: &PairedMetric,
-    sides: [&'a Task; 2],
+    sides: [&'a EvaluationTask; 2],
     (baseline, candidate): (usize, usize),
 ) -> Option<(&'a TextPlace, &'a TextPlace)> {
-    let samples = |task: &'a Task| -> Option<&'a Vec<Sample>> { task.samples.as_ref()?.by_filter.get(&metric.filter) };
+    let samples = |task: &'a EvaluationTask| -> Option<&'a Vec<EvaluationSample>> {
+        task.samples.as_ref()?.by_filter.get(&metric.filter)
+    };
     Some((&samples(sides[0])?.get(baseline)?.texts, &samples(sides[1])?.get(candidate)?.texts))
 }
 
 /// Counts the answers of a metric's pairs that end early or late. Texts are read only where the answers differ.
-pub(super) fn lengths(metric: &PairedMetric, sides: [&Task; 2], texts: &Texts<'_>) -> Lengths {
+pub(super) fn count_lengths(metric: &PairedMetric, sides: [&EvaluationTask; 2], texts: &TextReader<'_>) -> Lengths {
     let differs = metric.pairs.par_iter().filter(|pair| pair.same_answer == Some(false));
     let kinds = differs.filter_map(|pair| {
-        let (baseline, candidate) = places(metric, sides, pair.places)?;
+        let (baseline, candidate) = text_places(metric, sides, pair.places)?;
         let texts = texts(baseline, candidate)?;
         let (baseline, candidate) = (texts.baseline.answer.trim_end(), texts.candidate.answer.trim_end());
         let longer = |one: &str, other: &str| one.len() > other.len() && one.starts_with(other);

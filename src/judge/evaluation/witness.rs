@@ -2,7 +2,7 @@
 
 use super::{decision, rules};
 use crate::pair::evaluation::PairedMetric;
-use crate::read::evaluation::{Sample, Score, Task, Value};
+use crate::read::evaluation::{EvaluationSample, EvaluationTask, SampleValue, Score};
 use crate::result::finding::Finding;
 use crate::result::unit::EvaluationUnit;
 use crate::verdict::Side;
@@ -29,7 +29,7 @@ struct Witnesses {
 }
 
 impl Witnesses {
-    fn of(side: Side, score: Option<Score>, metric: &PairedMetric, task: &Task) -> Option<Self> {
+    fn of(side: Side, score: Option<Score>, metric: &PairedMetric, task: &EvaluationTask) -> Option<Self> {
         // Damaged files have a finding of their own, and explain missing answers.
         let samples = task.samples.as_ref().filter(|_| task.damages.is_empty())?;
         let samples = samples.by_filter.get(&metric.filter).filter(|samples| !samples.is_empty())?;
@@ -55,14 +55,14 @@ impl Witnesses {
 }
 
 impl Answers {
-    fn of(samples: &[Sample], metric: &str) -> Self {
+    fn of(samples: &[EvaluationSample], metric: &str) -> Self {
         let (mut count, mut sum, mut is_rate) = (0_u64, 0.0, true);
         let mut before = None;
         // Samples are sorted by id, and repeated ids are one question.
         for sample in samples.iter().filter(|sample| before.replace(&sample.id) != Some(&sample.id)) {
             count += 1;
             match sample.values.get(metric) {
-                Some(Value::Number(value)) if !sample.is_failed && (0.0..=1.0).contains(value) => sum += value,
+                Some(SampleValue::Number(value)) if !sample.is_failed && (0.0..=1.0).contains(value) => sum += value,
                 _ => is_rate = false,
             }
         }
@@ -71,10 +71,10 @@ impl Answers {
 }
 
 /// Findings about a metric of both sides whose results and answers contradict each other.
-pub(super) fn of_metric(
+pub(super) fn contradiction_findings(
     unit: &EvaluationUnit,
     metric: &PairedMetric,
-    [baseline, candidate]: [&Task; 2],
+    [baseline, candidate]: [&EvaluationTask; 2],
 ) -> Vec<Finding> {
     let sides: Vec<Witnesses> = [
         Witnesses::of(Side::Baseline, metric.baseline, metric, baseline),
@@ -85,14 +85,14 @@ pub(super) fn of_metric(
     .collect();
     let mut findings = Vec::new();
     for one in sides.iter().filter(|one| !one.is_whole()) {
-        let finding = decision::about(&rules::ANSWERS_MISSING, unit).with("side", one.side.as_str());
+        let finding = decision::metric_finding(&rules::ANSWERS_MISSING, unit).with("side", one.side.as_str());
         findings.push(finding.with("count", one.answers.count).with("asked", one.asked.unwrap_or_default()));
     }
     // The score is the mean of the answers if its name says so, or if it is on one side.
     let is_mean = MEANS.contains(&metric.metric.as_str()) || sides.iter().any(|one| one.agree() == Some(true));
     for one in sides.iter().filter(|one| is_mean && one.agree() == Some(false)) {
         let Some((score, mean)) = one.scores() else { continue };
-        let finding = decision::about(&rules::RESULTS_CONTRADICT, unit).with("side", one.side.as_str());
+        let finding = decision::metric_finding(&rules::RESULTS_CONTRADICT, unit).with("side", one.side.as_str());
         findings.push(finding.with("score", score).with("mean", mean).with("count", one.answers.count));
     }
     findings

@@ -18,25 +18,25 @@ mod throughput;
 use std::collections::BTreeSet;
 
 use super::completeness::LISTED;
-use super::evidence::{carries, of_source, trivial};
+use super::evidence::{add_source_evidence, carries_verdict, count_trivial};
 use super::judged::JudgedCurve;
 use super::rule_results::RuleResults;
-use super::settings::{Settings, own_policy};
-use super::sources::notes_alone;
+use super::settings::{LossSettings, own_policy};
+use super::sources::add_candidate_notes;
 use super::{code, downsample, place};
-use crate::compare::run::course::digits_of;
+use crate::compare::run::course::digit_count;
 use crate::error::Result;
 use crate::kind::Role;
-use crate::median::median;
+use crate::median::upper_median;
 use crate::pair::curve::source::resolution;
 use crate::pair::curve::{CurvePair, CurvePairing, PairedSources};
-use crate::read::curve::Declared;
+use crate::read::curve::DeclaredSettings;
 use crate::read::curve::series::Series;
 use crate::read::metric;
 use crate::result::outcome::{Note, RuleOutcome};
 use crate::result::unit::{CurveUnit, Evidence};
 use crate::verdict::{Side, Verdict};
-use curve::{Curve, OfRun};
+use curve::{Curve, RunFacts};
 
 /// Number of values at the end of a loss that cannot all be equal in a run that learns.
 const LAST: usize = 5;
@@ -56,7 +56,11 @@ const CONVERGED: f64 = 1e-4;
 ///
 /// # Errors
 /// Errors of the disk, where points lie there.
-pub fn judge(pairing: &CurvePairing<'_>, declared: &Declared, settings: Settings<'_>) -> Result<Vec<JudgedCurve>> {
+pub fn judge(
+    pairing: &CurvePairing<'_>,
+    declared: &DeclaredSettings,
+    settings: LossSettings<'_>,
+) -> Result<Vec<JudgedCurve>> {
     let is_adversarial = curve::is_adversarial(pairing.pairs.iter().map(|pair| pair.metric.as_str()));
     let mut noted = BTreeSet::new();
     let mut judge = |sources: &PairedSources<'_>| {
@@ -64,12 +68,12 @@ pub fn judge(pairing: &CurvePairing<'_>, declared: &Declared, settings: Settings
         let is_due = pair.role == Role::Loss && may_be_frozen(&pair.candidate.series.values);
         let gradients = gradients(pair, pairing).filter(|_| is_due);
         let gradients = gradients.map(PairedSources::load_alone).transpose()?;
-        let run = OfRun { is_rl: pair.is_rl, is_adversarial, declared };
+        let run = RunFacts { is_rl: pair.is_rl, is_adversarial, declared };
         let mut judged = judged_of(pair, gradients.as_ref(), run, settings);
         // Notes about a file are added once, to the first of its curves that is judged.
         if judged.counts && noted.insert((pair.run.clone(), pair.candidate.path.clone())) {
             let mut results = RuleResults::new(place(pair), settings.profile);
-            notes_alone(pair, &mut results);
+            add_candidate_notes(pair, &mut results);
             judged.findings.extend(results.findings);
         }
         Ok(judged)
@@ -80,8 +84,8 @@ pub fn judge(pairing: &CurvePairing<'_>, declared: &Declared, settings: Settings
 fn judged_of(
     pair: &CurvePair<'_>,
     gradients: Option<&CurvePair<'_>>,
-    run: OfRun<'_>,
-    settings: Settings<'_>,
+    run: RunFacts<'_>,
+    settings: LossSettings<'_>,
 ) -> JudgedCurve {
     let left_out = own_policy(&settings.policy.metrics, &pair.metric).is_some_and(|own| own.ignore);
     let counts = pair.role.is_judged() && !left_out;
@@ -100,21 +104,21 @@ fn judged_of(
     if !left_out {
         rules::judge(&Curve::new(&pair.metric, &pair.candidate, run), &mut results);
     }
-    if results.says(&code::GRADIENT_NON_FINITE) {
+    if results.has_finding(&code::GRADIENT_NON_FINITE) {
         // `gradient-non-finite` is about the same values and says more.
         results.findings.retain(|finding| !finding.is(&code::NON_FINITE));
     }
     // A curve that no rule judges counts all the same once there is a finding about it.
     let counts = counts || !results.findings.is_empty();
     let len = series.values.len() as u64;
-    let evidence = match (left_out, counts && carries(pair.role)) {
+    let evidence = match (left_out, counts && carries_verdict(pair.role)) {
         (true, _) => Evidence { left_out: len, ..Evidence::default() },
         (false, is_carrier) => account(pair, is_carrier),
     };
     let unit = CurveUnit {
         metric: pair.metric.clone(),
         role: Some(pair.role),
-        better: metric::better(&pair.metric, pair.role),
+        better: metric::better_direction(&pair.metric, pair.role),
         run: pair.run.clone(),
         rank: pair.rank,
         candidate_file: pair.candidate.path.clone(),
@@ -123,7 +127,7 @@ fn judged_of(
         evidence,
         non_finite_steps: broken(series).take(LISTED).collect(),
         rules: std::mem::take(&mut results.rules),
-        series: downsample::one_sided(series),
+        series: downsample::one_sided_series(series),
         ..CurveUnit::empty()
     };
     JudgedCurve { unit, findings: results.findings, counts }
@@ -138,12 +142,12 @@ fn account(pair: &CurvePair<'_>, is_carrier: bool) -> Evidence {
     let damaged = pair.candidate.series.unrecorded.len() as u64;
     let mut evidence = Evidence { not_compared: values.len() as u64 - count, damaged, ..Evidence::default() };
     if is_carrier {
-        (evidence.compared, evidence.equal_trivially) = (count, trivial(finite().map(|value| (value, value))));
+        (evidence.compared, evidence.equal_trivially) = (count, count_trivial(finite().map(|value| (value, value))));
     } else {
         evidence.shown_only = count;
     }
     evidence.offered = evidence.total();
-    of_source(Side::Candidate, &pair.candidate.path, &pair.candidate.series, &mut evidence);
+    add_source_evidence(Side::Candidate, &pair.candidate.path, &pair.candidate.series, &mut evidence);
     evidence
 }
 
@@ -184,9 +188,9 @@ fn non_finite(pair: &CurvePair<'_>, results: &mut RuleResults) {
     let verdict = if first.is_some() { Verdict::Fail } else { Verdict::Pass };
     #[allow(clippy::cast_precision_loss, reason = "a count of steps")]
     let outcome = RuleOutcome::new("lasting_non_finite", Some(count as f64), (None, None), verdict);
-    results.note(outcome.noting(Note::at_step(Note::FROM_STEP, first)));
+    results.add_outcome(outcome.noting(Note::at_step(Note::FROM_STEP, first)));
     if let Some(first) = first {
-        results.say(&code::NON_FINITE, |finding| {
+        results.add_finding(&code::NON_FINITE, |finding| {
             finding.with("count", count).with("step", first.to_string()).with("to_the_end", u64::from(at_the_end > 0))
         });
     }
@@ -218,15 +222,15 @@ fn frozen(series: &Series, gradients: Option<&CurvePair<'_>>, results: &mut Rule
     #[allow(clippy::cast_precision_loss, reason = "a count of steps")]
     let count = same as f64;
     let verdict = if stands || is_hidden { Verdict::Fail } else { Verdict::Pass };
-    results.note(RuleOutcome::new("standstill", Some(count), (None, None), verdict));
+    results.add_outcome(RuleOutcome::new("standstill", Some(count), (None, None), verdict));
     if is_hidden {
         let step = hidden.first().map(u64::to_string).unwrap_or_default();
-        results.say(&code::FROZEN, |finding| {
+        results.add_finding(&code::FROZEN, |finding| {
             finding.with("count", hidden.len()).with("step", step).with("is_hidden", 1_u64).with("alone", 1_u64)
         });
     } else if stands {
         let step = |place: usize| series.steps.get(place).map(|step| step.to_string()).unwrap_or_default();
-        results.say(&code::FROZEN, |finding| {
+        results.add_finding(&code::FROZEN, |finding| {
             let finding = finding.with("count", same).with("value", value).with("alone", 1_u64);
             finding.with("step", step(values.len() - same)).with("last", step(values.len() - 1))
         });
@@ -236,7 +240,9 @@ fn frozen(series: &Series, gradients: Option<&CurvePair<'_>>, results: &mut Rule
 /// Whether a gradient norm varied first, and then repeats one value of several digits to the end.
 fn came_to_stand(gradients: &CurvePair<'_>) -> bool {
     let values = &gradients.candidate.series.values;
-    let Some(last) = values.last().filter(|last| last.is_finite() && digits_of(**last) >= DIGITS) else { return false };
+    let Some(last) = values.last().filter(|last| last.is_finite() && digit_count(**last) >= DIGITS) else {
+        return false;
+    };
     let same = values.iter().rev().take_while(|value| value.to_bits() == last.to_bits()).count();
     same >= LAST && same < values.len()
 }
@@ -248,7 +254,7 @@ fn exploding(values: &[f64], results: &mut RuleResults) {
         return;
     }
     let tenth = (finite.len() / 10).max(1);
-    let of = |values: &[f64]| median(values.to_vec()).unwrap_or_default();
+    let of = |values: &[f64]| upper_median(values.to_vec()).unwrap_or_default();
     let early = of(finite.get(..tenth).unwrap_or_default());
     let late = of(finite.get(finite.len() - tenth..).unwrap_or_default());
     let first = finite.first().copied().unwrap_or_default();
@@ -258,9 +264,9 @@ fn exploding(values: &[f64], results: &mut RuleResults) {
     }
     let growth = late / start;
     let verdict = if growth > GROWTH { Verdict::Fail } else { Verdict::Pass };
-    results.note(RuleOutcome::new("growth", Some(growth), (None, Some(GROWTH)), verdict));
+    results.add_outcome(RuleOutcome::new("growth", Some(growth), (None, Some(GROWTH)), verdict));
     if growth > GROWTH {
-        results.say(&code::EXPLODING, |finding| {
+        results.add_finding(&code::EXPLODING, |finding| {
             finding.with("first", first).with("late", late).with("growth", growth).with("limit", GROWTH)
         });
     }

@@ -1,18 +1,18 @@
 //! Rules about a single curve, applied to both sides of a pair: a finding that only the candidate has counts, and one that both
 //! sides have is a note.
 
-use super::alone::curve::{self, Curve, OfRun};
+use super::alone::curve::{self, Curve, RunFacts};
 use super::alone::rules;
 use super::code;
 use super::judged::JudgedCurve;
 use super::rule_results::RuleResults;
-use super::settings::{Settings, own_policy};
+use super::settings::{LossSettings, own_policy};
 use crate::error::Result;
 use crate::judge::rule::Rule;
 use crate::kind::{Role, curve_name};
-use crate::pair::curve::source::Source;
+use crate::pair::curve::source::CurveSource;
 use crate::pair::curve::{CurvePairing, PairedSources};
-use crate::read::curve::Declared;
+use crate::read::curve::DeclaredSettings;
 use crate::read::metric;
 use crate::result::finding::Finding;
 use crate::verdict::Severity;
@@ -22,10 +22,10 @@ use crate::verdict::Severity;
 ///
 /// # Errors
 /// Errors of the disk, where points lie there.
-pub fn add(
+pub fn add_own_findings(
     pairing: &CurvePairing<'_>,
-    declared: [&Declared; 2],
-    settings: Settings<'_>,
+    declared: [&DeclaredSettings; 2],
+    settings: LossSettings<'_>,
     judged: &mut [JudgedCurve],
 ) -> Result<()> {
     let is_adversarial = curve::is_adversarial(pairing.pairs.iter().map(|pair| pair.metric.as_str()));
@@ -36,8 +36,8 @@ pub fn add(
         };
         let Some(judged) = judged.iter_mut().find(unit) else { continue };
         let [of_baseline, of_candidate] = sources.load_sides()?;
-        let of = |source: &Source<'_>, declared| {
-            let run = OfRun { is_rl: sources.is_rl, is_adversarial, declared };
+        let of = |source: &CurveSource<'_>, declared| {
+            let run = RunFacts { is_rl: sources.is_rl, is_adversarial, declared };
             let mut results = RuleResults::new(place_of(sources), settings.profile);
             rules::judge(&Curve::new(&sources.metric, source, run), &mut results);
             results.findings
@@ -60,7 +60,7 @@ fn place_of(sources: &PairedSources<'_>) -> String {
 }
 
 /// Whether the rules about a single curve apply to a metric.
-fn is_due(sources: &PairedSources<'_>, settings: Settings<'_>) -> bool {
+fn is_due(sources: &PairedSources<'_>, settings: LossSettings<'_>) -> bool {
     let left_out = own_policy(&settings.policy.metrics, &sources.metric).is_some_and(|own| own.ignore);
     let roles = [Role::Loss, Role::EvalLoss, Role::GradNorm, Role::LearningRate, Role::Throughput, Role::Time];
     !left_out && roles.contains(&metric::role(&sources.metric))

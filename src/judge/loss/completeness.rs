@@ -9,7 +9,7 @@ use super::rule_results::RuleResults;
 use super::standstill;
 use crate::kind::Role;
 use crate::pair::curve::CurvePair;
-use crate::pair::curve::align::{Aligned, Coverage};
+use crate::pair::curve::align::{AlignedPoints, StepCoverage};
 use crate::read::curve::series::{Series, Steps};
 use crate::read::metric;
 use crate::result::outcome::{Note, RuleOutcome};
@@ -30,7 +30,7 @@ pub struct Surroundings<'r, 'a> {
     /// The gradient norm, in which a hidden failure shows.
     pub gradients: Option<&'r CurvePair<'a>>,
     /// Coverage of the run's loss or reward; `None` where the curve itself is that metric.
-    pub lead: Option<&'r Coverage>,
+    pub lead: Option<&'r StepCoverage>,
     /// Whether the run has another loss.
     pub has_other_losses: bool,
     /// The share of steps that must be covered.
@@ -56,7 +56,7 @@ pub fn must_be_whole(role: Role, is_rl: bool) -> bool {
     is_rl || matches!(role, Role::Loss | Role::EvalLoss)
 }
 
-fn gap(pair: &CurvePair<'_>, share: f64) -> Severity {
+fn severity_of_gap(pair: &CurvePair<'_>, share: f64) -> Severity {
     if must_be_whole(pair.role, pair.is_rl) || share <= 0.0 { Severity::Incomplete } else { Severity::Warn }
 }
 
@@ -66,7 +66,7 @@ fn coverage(pair: &CurvePair<'_>, around: &Surroundings<'_, '_>, results: &mut R
     let whole = coverage.both == coverage.baseline && coverage.both > 0;
     let holds = share >= needed && coverage.both > 0;
     // Steps that the loss lacks as well are reported once, with the loss.
-    let of_lead = around.lead.map(Coverage::share).filter(|of_lead| *of_lead < 1.0);
+    let of_lead = around.lead.map(StepCoverage::share).filter(|of_lead| *of_lead < 1.0);
     let told = of_lead.is_some_and(|of_lead| share > 0.0 && share + 0.01 >= of_lead)
         || pair.obstacle().is_some()
         || is_last_evaluation(pair, around.lead);
@@ -76,7 +76,7 @@ fn coverage(pair: &CurvePair<'_>, around: &Surroundings<'_, '_>, results: &mut R
     } else if holds {
         Severity::Warn
     } else {
-        gap(pair, share)
+        severity_of_gap(pair, share)
     };
     let verdict = if whole {
         Verdict::Pass
@@ -86,9 +86,9 @@ fn coverage(pair: &CurvePair<'_>, around: &Surroundings<'_, '_>, results: &mut R
         severity.verdict()
     };
     let covered = Note::new(Note::STEPS_COVERED).with("both", coverage.both).with("baseline", coverage.baseline);
-    results.note(RuleOutcome::new(COVERAGE, Some(share), (None, Some(needed)), verdict).noting([covered]));
+    results.add_outcome(RuleOutcome::new(COVERAGE, Some(share), (None, Some(needed)), verdict).noting([covered]));
     if !whole && !told {
-        results.say(&code::COVERAGE, |finding| {
+        results.add_finding(&code::COVERAGE, |finding| {
             finding
                 .with_severity(severity)
                 .with("both", coverage.both)
@@ -102,7 +102,7 @@ fn coverage(pair: &CurvePair<'_>, around: &Surroundings<'_, '_>, results: &mut R
 
 /// Whether each side evaluated once, at different steps, while the training loss is fully covered: each run evaluated at its own
 /// end, and nothing is missing.
-fn is_last_evaluation(pair: &CurvePair<'_>, lead: Option<&Coverage>) -> bool {
+fn is_last_evaluation(pair: &CurvePair<'_>, lead: Option<&StepCoverage>) -> bool {
     // A single value that is not finite is a failure, and no evaluation at another step.
     let is_single = |series: &Series| matches!(series.values.as_slice(), [value] if value.is_finite());
     let is_evaluation = matches!(pair.role, Role::EvalLoss | Role::EvalScore);
@@ -120,7 +120,7 @@ fn extra(pair: &CurvePair<'_>, around: &Surroundings<'_, '_>, results: &mut Rule
     let is_most_beyond = around.lead.is_none() && coverage.beyond > coverage.span;
     let severity = if is_most_beyond { Severity::Incomplete } else { code::BASELINE_SHORTER.severity };
     if coverage.both > 0 && coverage.candidate_only > 0 && !said {
-        results.say(&code::BASELINE_SHORTER, |finding| {
+        results.add_finding(&code::BASELINE_SHORTER, |finding| {
             let finding = finding.with_severity(severity);
             finding.with("extra", coverage.candidate_only).with("both", coverage.both)
         });
@@ -135,19 +135,19 @@ fn ranges(missing: &[(u64, u64)]) -> Vec<String> {
 }
 
 /// Steps at which one side only is not finite.
-pub fn one_sided_non_finite<'a>(points: &'a Aligned<'a>) -> impl Iterator<Item = u64> + 'a {
+pub fn one_sided_non_finite<'a>(points: &'a AlignedPoints<'a>) -> impl Iterator<Item = u64> + 'a {
     points.iter().filter(|(_, b, c)| b.is_finite() != c.is_finite()).map(|(step, ..)| step)
 }
 
 /// The first step from which on the candidate is not finite to the end, while the baseline is.
-pub fn lasting_failure(points: &Aligned<'_>) -> Option<u64> {
+pub fn lasting_failure(points: &AlignedPoints<'_>) -> Option<u64> {
     let values = points.baseline.iter().zip(points.candidate.iter()).rev();
     let broken = values.take_while(|(b, c)| b.is_finite() && !c.is_finite()).count();
     if broken == 0 { None } else { points.steps.get(points.len() - broken) }
 }
 
 /// Fails a metric of any kind that is not finite on the candidate side alone; adds nothing for other metrics.
-pub fn broken(pair: &CurvePair<'_>, results: &mut RuleResults) {
+pub fn fail_non_finite(pair: &CurvePair<'_>, results: &mut RuleResults) {
     if pair.points.iter().any(|(_, b, c)| b.is_finite() && !c.is_finite()) {
         non_finite(pair, results);
     }
@@ -163,13 +163,13 @@ fn non_finite(pair: &CurvePair<'_>, results: &mut RuleResults) {
     let verdict = if first.is_none() { Verdict::Pass } else { severity.verdict() };
     #[allow(clippy::cast_precision_loss, reason = "a count of steps")]
     let count = of_candidate.len() as f64;
-    results.note(
+    results.add_outcome(
         RuleOutcome::new("non_finite", Some(count), (None, Some(0.0)), verdict)
             .noting(Note::at_step(Note::FROM_STEP, first)),
     );
     if let Some(first) = first {
         let code = if is_speed { &code::NON_FINITE_SPEED } else { &code::NON_FINITE };
-        results.say(code, |finding| {
+        results.add_finding(code, |finding| {
             finding.with_severity(severity).with("count", of_candidate.len()).with("step", first.to_string())
         });
     }
@@ -180,7 +180,7 @@ fn baseline_non_finite(pair: &CurvePair<'_>, results: &mut RuleResults) {
     let steps: Vec<u64> = pair.points.iter().filter(|(_, b, _)| !b.is_finite()).map(|(step, ..)| step).collect();
     let Some(first) = steps.first() else { return };
     let severity = if steps.len() * 20 > pair.points.len() { Severity::Incomplete } else { Severity::Warn };
-    results.say(&code::NON_FINITE_BASELINE, |finding| {
+    results.add_finding(&code::NON_FINITE_BASELINE, |finding| {
         finding.with_severity(severity).with("count", steps.len()).with("step", first.to_string())
     });
 }
@@ -189,7 +189,7 @@ fn baseline_non_finite(pair: &CurvePair<'_>, results: &mut RuleResults) {
 /// at these steps is NaN, infinite or 0.
 fn hidden_failure(pair: &CurvePair<'_>, gradients: Option<&CurvePair<'_>>, results: &mut RuleResults) {
     let bad = |of: fn(&(u64, f64, f64)) -> f64| -> BTreeSet<u64> {
-        let all = gradients.map(|gradients| &gradients.points).into_iter().flat_map(Aligned::iter);
+        let all = gradients.map(|gradients| &gradients.points).into_iter().flat_map(AlignedPoints::iter);
         all.filter(|point| !of(point).is_finite() || of(point) == 0.0).map(|(step, ..)| step).collect()
     };
     let candidate = frozen(&pair.points.steps, &pair.points.candidate, &bad(|(.., c)| *c));
@@ -206,13 +206,13 @@ fn hidden_failure(pair: &CurvePair<'_>, gradients: Option<&CurvePair<'_>>, resul
     let unknown = (first.is_none() && gradients.is_none()).then(|| Note::new(Note::NO_GRADIENT_NORM));
     #[allow(clippy::cast_precision_loss, reason = "a count of steps")]
     let count = gradients.map(|_| steps.len() as f64);
-    results.note(
+    results.add_outcome(
         RuleOutcome::new("hidden_failure", count, (None, Some(0.0)), verdict)
             .noting(Note::at_step(Note::FROM_STEP, first))
             .noting(unknown),
     );
     if let Some(first) = first {
-        results.say(&code::HIDDEN_FAILURE, |finding| {
+        results.add_finding(&code::HIDDEN_FAILURE, |finding| {
             finding
                 .with_severity(severity)
                 .with("count", steps.len())
@@ -246,10 +246,10 @@ fn constant(pair: &CurvePair<'_>, has_other: bool, results: &mut RuleResults) {
     let side = match (still(&pair.points.baseline), still(&pair.points.candidate)) {
         (true, true) => "both",
         (true, false) => "baseline",
-        (false, true) if !results.says(&code::FROZEN) => "candidate",
+        (false, true) if !results.has_finding(&code::FROZEN) => "candidate",
         (false, _) => return,
     };
     // A part of the loss that is switched off on both sides says nothing about the other losses.
     let severity = if side == "both" && has_other { Severity::Info } else { code::CONSTANT.severity };
-    results.say(&code::CONSTANT, |finding| finding.with_severity(severity).with("side", side));
+    results.add_finding(&code::CONSTANT, |finding| finding.with_severity(severity).with("side", side));
 }

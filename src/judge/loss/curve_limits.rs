@@ -1,6 +1,6 @@
 //! The limits that apply to a curve: the built-in ones of the mode, replaced by a recorded noise band, replaced by the policy.
 
-use super::limits::Limits;
+use super::limits::LimitPair;
 use super::mode::Weights;
 use super::noise::MetricNoise;
 use super::start::{FORWARD_NOISE, UPDATE_NOISE};
@@ -10,19 +10,19 @@ use crate::policy::loss::LossPolicy;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CurveLimits {
     /// Limits of r at the first step. r is the relative difference of the two sides at one step.
-    pub step_1: Limits,
+    pub step_1: LimitPair,
     /// Limits of the largest r of the first five steps.
-    pub head: Limits,
+    pub head: LimitPair,
     /// Limits of the mean r.
-    pub mean: Limits,
+    pub mean: LimitPair,
     /// Limits of the relative difference at the end, whose sign counts.
-    pub tail: Limits,
+    pub tail: LimitPair,
     /// Value of r above which a step counts as outside.
     pub spread: f64,
     /// Limits of the largest r, which only warns.
-    pub peak: Limits,
+    pub peak: LimitPair,
     /// Limits of the mean r of the gradient norm.
-    pub grad_norm: Limits,
+    pub grad_norm: LimitPair,
 }
 
 impl CurveLimits {
@@ -30,22 +30,22 @@ impl CurveLimits {
     fn of_mode(weights: Weights) -> Self {
         match weights {
             Weights::Same => Self {
-                step_1: Limits::new(FORWARD_NOISE, 5e-3),
-                head: Limits::new(2e-4, UPDATE_NOISE),
-                mean: Limits::new(2e-3, 1e-2),
-                tail: Limits::new(2e-3, 5e-3),
+                step_1: LimitPair::new(FORWARD_NOISE, 5e-3),
+                head: LimitPair::new(2e-4, UPDATE_NOISE),
+                mean: LimitPair::new(2e-3, 1e-2),
+                tail: LimitPair::new(2e-3, 5e-3),
                 spread: 0.02,
-                peak: Limits::NONE,
-                grad_norm: Limits::new(5e-2, 1e-1),
+                peak: LimitPair::NONE,
+                grad_norm: LimitPair::new(5e-2, 1e-1),
             },
             Weights::Own => Self {
-                step_1: Limits::NONE,
-                head: Limits::NONE,
-                mean: Limits::new(5e-3, 1e-2),
-                tail: Limits::new(5e-3, 1e-2),
+                step_1: LimitPair::NONE,
+                head: LimitPair::NONE,
+                mean: LimitPair::new(5e-3, 1e-2),
+                tail: LimitPair::new(5e-3, 1e-2),
                 spread: 0.05,
-                peak: Limits::NONE,
-                grad_norm: Limits::new(1e-1, 2e-1),
+                peak: LimitPair::NONE,
+                grad_norm: LimitPair::new(1e-1, 2e-1),
             },
         }
     }
@@ -70,7 +70,7 @@ impl CurveLimits {
         // show how far.
         let recorded = noise.and_then(|noise| noise.limits(noise.max).warn);
         let peak = recorded.or(Some(limits.spread).filter(|_| weights == Weights::Same));
-        limits.peak = Limits { warn: peak, fail: None };
+        limits.peak = LimitPair { warn: peak, fail: None };
         limits
     }
 

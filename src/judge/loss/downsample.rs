@@ -53,7 +53,7 @@ pub fn downsample(pair: &CurvePair<'_>, noise: Option<&MetricNoise>) -> CurveSer
 }
 
 /// The thinned curve of the candidate alone.
-pub fn one_sided(series: &Series) -> CurveSeries {
+pub fn one_sided_series(series: &Series) -> CurveSeries {
     let at = |index: usize| {
         let (step, value) = (series.steps.get(index)?, *series.values.get(index)?);
         Some(Point { step, baseline: None, candidate: Some(value) })

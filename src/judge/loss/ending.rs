@@ -15,13 +15,13 @@ const WIDTH: usize = 240;
 const HEADLINE: usize = 60;
 
 /// The error that ended a run with these files; of several errors the one whose kind comes first.
-pub fn ended(files: &[CurveFile]) -> Option<Ended> {
+pub fn ending_error(files: &[CurveFile]) -> Option<Ended> {
     let told = files.iter().filter_map(|file| Some((file, file.told.ending.error.as_ref()?)));
     let (_, error) = told.min_by_key(|(file, error)| (error.kind, error.file.is_none(), file.path.as_str()))?;
-    Some(of(error, last_step(files)))
+    Some(ended_by(error, last_step(files)))
 }
 
-fn of(error: &RunError, last_step: Option<u64>) -> Ended {
+fn ended_by(error: &RunError, last_step: Option<u64>) -> Ended {
     let redactor = Redactor::default();
     Ended {
         kind: error.kind,
@@ -39,23 +39,23 @@ fn of(error: &RunError, last_step: Option<u64>) -> Ended {
 pub fn last_step(files: &[CurveFile]) -> Option<u64> {
     let last = |is_told: bool| {
         let all = files.iter().flat_map(|file| &file.series);
-        let told = all.filter(|series| !is_told || metric::is_told(&metric::canonical(series.name())));
+        let told = all.filter(|series| !is_told || metric::is_key_metric(&metric::canonical(series.name())));
         told.filter_map(|series| Some(series.shape().ends?.1)).max()
     };
     last(true).or_else(|| last(false))
 }
 
 /// The finding about the error that ended a run, for a run without a baseline.
-pub fn finding(files: &[CurveFile]) -> Option<Finding> {
-    let ended = ended(files)?;
+pub fn error_finding(files: &[CurveFile]) -> Option<Finding> {
+    let ended = ending_error(files)?;
     let path = files.iter().find(|file| file.told.ending.error.is_some()).map(|file| file.path.as_str());
-    Some(told(&ended, path.unwrap_or_default()))
+    Some(finding_about(&ended, path.unwrap_or_default()))
 }
 
-fn told(ended: &Ended, path: &str) -> Finding {
+fn finding_about(ended: &Ended, path: &str) -> Finding {
     let name = |file: &str| file.rsplit(['/', '\\']).next().unwrap_or(file).to_owned();
     let text = |number: Option<u64>| number.map(|number| number.to_string()).unwrap_or_default();
-    let [what, value] = what(&ended.message);
+    let [what, value] = failed_part(&ended.message);
     let finding = Finding::new(&code::RUN_ENDED_WITH_ERROR, path)
         .with("kind", ended.kind.as_str())
         .with("what", what)
@@ -76,7 +76,7 @@ fn told(ended: &Ended, path: &str) -> Finding {
 
 /// The part of a step that a framework's own check found not finite, and the value it found (`NaN` or `inf`); empty for other
 /// errors.
-fn what(message: &str) -> [&'static str; 2] {
+fn failed_part(message: &str) -> [&'static str; 2] {
     let lower = message.to_ascii_lowercase();
     let has = |word: &str| lower.contains(word);
     let value = if has("nan") { "NaN" } else { "inf" };
@@ -94,10 +94,10 @@ fn what(message: &str) -> [&'static str; 2] {
 
 /// The finding about the candidate's error in a pair: incomplete where the candidate stopped before the baseline's last step, a
 /// note where both runs end in an error, and a warning otherwise.
-pub fn finding_of_pair(baseline: &[CurveFile], candidate: &[CurveFile]) -> Option<Finding> {
-    let finding = finding(candidate)?;
+pub fn error_finding_of_pair(baseline: &[CurveFile], candidate: &[CurveFile]) -> Option<Finding> {
+    let finding = error_finding(candidate)?;
     let is_missing = last_step(candidate) < last_step(baseline);
-    let severity = match (ended(baseline), is_missing) {
+    let severity = match (ending_error(baseline), is_missing) {
         (_, true) => Severity::Incomplete,
         (Some(_), false) => Severity::Info,
         (None, false) => Severity::Warn,
@@ -106,14 +106,14 @@ pub fn finding_of_pair(baseline: &[CurveFile], candidate: &[CurveFile]) -> Optio
 }
 
 /// The finding about a log that stops before the steps that it declares.
-pub fn early(files: &[CurveFile]) -> Option<Finding> {
+pub fn early_end_finding(files: &[CurveFile]) -> Option<Finding> {
     files.iter().filter(|file| file.told.is_log).find_map(|file| {
         let told = &file.told;
         let loss = file.series.iter().find(|series| metric::role(&metric::canonical(series.name())) == Role::Loss)?;
         let (shape, is_numbered) = (loss.shape(), loss.shape().is_numbered);
         let last = shape.ends.filter(|_| is_numbered).map(|(_, last)| last);
         let is_ended = told.ending.is_complete || told.ending.error.is_some();
-        let is_early = told.declared.is_early(last, shape.interval.unwrap_or(1));
+        let is_early = told.declared.ends_early(last, shape.interval.unwrap_or(1));
         let (_, total) = told.declared.last.or_else(|| last.zip(told.declared.total))?;
         (is_early && !is_ended).then(|| {
             let step = told.declared.last.map(|(at, _)| at).or(last).unwrap_or_default();
@@ -123,7 +123,7 @@ pub fn early(files: &[CurveFile]) -> Option<Finding> {
 }
 
 /// State of the invariant that a run reaches its end without an error.
-pub fn looked(files: &[CurveFile], findings: &[Finding]) -> Looked {
+pub fn end_invariant(files: &[CurveFile], findings: &[Finding]) -> Looked {
     let logs = files.iter().filter(|file| file.told.is_log).count();
     if logs == 0 {
         return Looked::not(Invariant::EndOfRun, "no-text-log");
@@ -149,12 +149,12 @@ mod tests {
     #[test]
     fn an_error_fails_alone_and_is_incomplete_in_a_pair_that_misses_steps() {
         let (whole, cut) = ([log(STEPS)], [log(&format!("step=1 loss=2.5 lr=0.1\nstep=2 loss=2.25 lr=0.1\n{ERROR}"))]);
-        let found = finding(&cut).expect("an error");
+        let found = error_finding(&cut).expect("an error");
         assert_eq!((found.severity, found.facts["file"].clone()), (Severity::Fail, Fact::from("train.py")));
-        assert_eq!(finding_of_pair(&whole, &cut).map(|found| found.severity), Some(Severity::Incomplete));
-        assert_eq!(finding_of_pair(&cut, &cut).map(|found| found.severity), Some(Severity::Info));
-        assert_eq!(finding(&whole), None);
-        let ended = ended(&cut).expect("an error");
+        assert_eq!(error_finding_of_pair(&whole, &cut).map(|found| found.severity), Some(Severity::Incomplete));
+        assert_eq!(error_finding_of_pair(&cut, &cut).map(|found| found.severity), Some(Severity::Info));
+        assert_eq!(error_finding(&whole), None);
+        let ended = ending_error(&cut).expect("an error");
         assert_eq!((ended.kind, ended.last_step, ended.line), (EndKind::PythonError, Some(2), Some(61)));
         assert!(!ended.message.contains("ghp_"), "{}", ended.message);
     }
@@ -162,16 +162,16 @@ mod tests {
     #[test]
     fn a_log_without_records_is_told_by_its_error() {
         let only = [log(&format!("INFO: start\n{ERROR}"))];
-        assert_eq!(ended(&only).and_then(|ended| ended.line), Some(61));
+        assert_eq!(ending_error(&only).and_then(|ended| ended.line), Some(61));
         assert!(only[0].series.is_empty());
     }
 
     #[test]
     fn a_log_that_stops_before_its_steps_is_told() {
         let declared = format!("max_steps: 160\n{STEPS}");
-        assert!(early(&[log(&declared)]).is_some());
-        assert_eq!(early(&[log(&format!("{declared}exiting program at iteration 3\n"))]), None);
-        assert_eq!(early(&[log(&format!("max_steps: 3\n{STEPS}"))]), None);
-        assert_eq!(early(&[log(STEPS)]), None);
+        assert!(early_end_finding(&[log(&declared)]).is_some());
+        assert_eq!(early_end_finding(&[log(&format!("{declared}exiting program at iteration 3\n"))]), None);
+        assert_eq!(early_end_finding(&[log(&format!("max_steps: 3\n{STEPS}"))]), None);
+        assert_eq!(early_end_finding(&[log(STEPS)]), None);
     }
 }

@@ -13,7 +13,7 @@ use crate::verdict::Side;
 
 /// Use that the gate makes of the compared steps of a curve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Use {
+pub enum CurveUse {
     /// Rules judge them.
     Judged,
     /// They are shown, and no rule judges them.
@@ -24,13 +24,13 @@ pub enum Use {
 
 /// Whether a verdict can rest on a judged metric. It cannot rest on the learning rate and other settings: they are inputs of the
 /// run, and nothing that it computed.
-pub fn carries(role: Role) -> bool {
+pub fn carries_verdict(role: Role) -> bool {
     !matches!(role, Role::LearningRate | Role::Constant)
 }
 
 /// Number of pairs of values that show nothing, which is all of them or none: all of them where every value of both sides is
 /// zero, or where all are one and the same number. A single pair that is not zero does show something.
-pub fn trivial(pairs: impl Iterator<Item = (f64, f64)>) -> u64 {
+pub fn count_trivial(pairs: impl Iterator<Item = (f64, f64)>) -> u64 {
     let mut pairs = pairs.peekable();
     let Some((first, _)) = pairs.peek().copied() else { return 0 };
     let (mut count, mut is_one) = (0, first.is_finite());
@@ -43,7 +43,7 @@ pub fn trivial(pairs: impl Iterator<Item = (f64, f64)>) -> u64 {
 }
 
 /// The account of a curve: the number of its steps in each state.
-pub fn of(pair: &CurvePair<'_>, used: Use) -> Evidence {
+pub fn curve_evidence(pair: &CurvePair<'_>, used: CurveUse) -> Evidence {
     let mut evidence = match pair.points.by {
         PairedBy::Window => by_window(pair),
         PairedBy::Step if logs_differ(pair) => by_window(pair),
@@ -53,13 +53,13 @@ pub fn of(pair: &CurvePair<'_>, used: Use) -> Evidence {
     evidence.offered = evidence.total();
     sources(pair, &mut evidence);
     match used {
-        Use::Judged => {
+        CurveUse::Judged => {
             let is_finite = |(_, b, c): &(u64, f64, f64)| b.is_finite() && c.is_finite();
-            let trivial = trivial(pair.points.iter().filter(is_finite).map(|(_, b, c)| (b, c)));
+            let trivial = count_trivial(pair.points.iter().filter(is_finite).map(|(_, b, c)| (b, c)));
             evidence.equal_trivially = if trivial > 0 { evidence.compared } else { 0 };
         }
-        Use::Shown => evidence.shown_only = std::mem::take(&mut evidence.compared),
-        Use::LeftOut => evidence = Evidence { left_out: evidence.total(), ..Evidence::default() },
+        CurveUse::Shown => evidence.shown_only = std::mem::take(&mut evidence.compared),
+        CurveUse::LeftOut => evidence = Evidence { left_out: evidence.total(), ..Evidence::default() },
     }
     evidence
 }
@@ -67,12 +67,12 @@ pub fn of(pair: &CurvePair<'_>, used: Use) -> Evidence {
 /// Counts for both sides the values without a step, and the steps with several values that contradict each other.
 fn sources(pair: &CurvePair<'_>, evidence: &mut Evidence) {
     for (side, source) in [(Side::Baseline, &pair.baseline), (Side::Candidate, &pair.candidate)] {
-        of_source(side, &source.path, &source.series, evidence);
+        add_source_evidence(side, &source.path, &source.series, evidence);
     }
 }
 
 /// Counts the same for one source.
-pub fn of_source(side: Side, path: &str, series: &Series, evidence: &mut Evidence) {
+pub fn add_source_evidence(side: Side, path: &str, series: &Series, evidence: &mut Evidence) {
     let unplaced = series.order.unplaced;
     if unplaced > 0 {
         evidence.damaged = evidence.damaged.saturating_add(unplaced);
@@ -137,19 +137,22 @@ fn listed_without_value(one: &Series, other: &Series) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fetch::Memory;
+    use crate::fetch::MemorySource;
     use crate::pair::curve::pair_curves;
     use crate::read::curve::{self, CurveFile};
 
     fn file(text: &str) -> CurveFile {
-        let source = Memory::new("loss", text.as_bytes().to_vec());
+        let source = MemorySource::new("loss", text.as_bytes().to_vec());
         let format = curve::recognise(text.as_bytes(), &source).expect("a format");
         curve::read(std::sync::Arc::new(source), format, &crate::fetch::Room::unlimited()).expect("a curve").remove(0)
     }
 
-    fn states(baseline: &str, candidate: &str, used: Use) -> Evidence {
+    fn states(baseline: &str, candidate: &str, used: CurveUse) -> Evidence {
         let (baseline, candidate) = ([file(baseline)], [file(candidate)]);
-        of(&pair_curves(&baseline, &candidate).expect("in memory").pairs[0].load().expect("in memory"), used)
+        curve_evidence(
+            &pair_curves(&baseline, &candidate).expect("in memory").pairs[0].load().expect("in memory"),
+            used,
+        )
     }
 
     #[test]
@@ -158,19 +161,19 @@ mod tests {
         let candidate = "step,loss\n1,2.5\n2,\n3,2.3\n5,2.1\n6,nan\n7,1.9\n";
         let expected =
             Evidence { offered: 7, compared: 2, not_compared: 1, damaged: 2, one_sided: [1, 1], ..Evidence::default() };
-        let found = states(baseline, candidate, Use::Judged);
+        let found = states(baseline, candidate, CurveUse::Judged);
         assert_eq!((&found, found.total()), (&expected, 7));
         let shown = Evidence { compared: 0, shown_only: 2, ..expected };
-        assert_eq!(states(baseline, candidate, Use::Shown), shown);
+        assert_eq!(states(baseline, candidate, CurveUse::Shown), shown);
         let left_out = Evidence { left_out: 7, ..Evidence::default() };
-        assert_eq!(states(baseline, candidate, Use::LeftOut), left_out);
+        assert_eq!(states(baseline, candidate, CurveUse::LeftOut), left_out);
     }
 
     #[test]
     fn lists_are_counted_by_position() {
-        let found = states("{\"lm loss\": [1.0, 2.0, 3.0]}", "{\"lm loss\": [1.0, 2.0, 3.1]}", Use::Judged);
+        let found = states("{\"lm loss\": [1.0, 2.0, 3.0]}", "{\"lm loss\": [1.0, 2.0, 3.1]}", CurveUse::Judged);
         assert_eq!(found, Evidence { offered: 3, compared: 3, ..Evidence::default() });
-        let found = states("{\"lm loss\": [1.0, 2.0, 3.0]}", "{\"lm loss\": [1.0, 2.0]}", Use::Judged);
+        let found = states("{\"lm loss\": [1.0, 2.0, 3.0]}", "{\"lm loss\": [1.0, 2.0]}", CurveUse::Judged);
         let expected = Evidence { offered: 5, one_sided: [3, 2], ..Evidence::default() };
         assert_eq!(found, expected, "nothing says which belong together");
     }
@@ -186,10 +189,10 @@ mod tests {
             r#""step": null, "loss": 2.4"#,
             r#""step": 3, "loss": 2.3"#,
         ]);
-        let found = states(&baseline, &candidate, Use::Judged);
+        let found = states(&baseline, &candidate, CurveUse::Judged);
         assert_eq!((found.compared, found.contradicting, found.damaged, found.one_sided), (2, 1, 1, [1, 0]));
         assert_eq!(found.examples["contradicting"], ["loss of loss (candidate), step 1"]);
-        let healthy = states(&baseline, &baseline, Use::Judged);
+        let healthy = states(&baseline, &baseline, CurveUse::Judged);
         assert_eq!((healthy.contradicting, healthy.damaged), (0, 0));
     }
 
@@ -204,7 +207,7 @@ mod tests {
             (&[(1.5, 1.5), (1.4, 1.4)], 0),
             (&[], 0),
         ] {
-            assert_eq!(trivial(values.iter().copied()), expected, "{values:?}");
+            assert_eq!(count_trivial(values.iter().copied()), expected, "{values:?}");
         }
     }
 
@@ -219,7 +222,7 @@ mod tests {
             let text = |side: &Side| side.iter().fold("step,loss\n0,1.5\n".to_owned(), |text, (step, is_recorded)| {
                 format!("{text}{step},{}\n", if *is_recorded { format!("{}.5", 50 - step) } else { String::new() })
             });
-            let found = states(&text(&baseline), &text(&candidate), Use::Judged);
+            let found = states(&text(&baseline), &text(&candidate), CurveUse::Judged);
             let has = |side: &Side, step: u64| side.get(&step).is_some_and(|is_recorded| *is_recorded);
             let there = (1..40).filter(|step| has(&baseline, *step) || has(&candidate, *step)).count() as u64;
             let both = (1..40).filter(|step| has(&baseline, *step) && has(&candidate, *step)).count() as u64;

@@ -1,6 +1,6 @@
 //! Gradient norms that grow over the layers of one run, and differences of two runs that grow over the layers.
 
-use crate::compare::run::growth::{ByLayer, of_pair, of_run};
+use crate::compare::run::growth::{ByLayer, difference_growth, run_growth};
 use crate::judge::loss::code;
 use crate::read::curve::{CurveFile, LayerNorms};
 use crate::result::finding::Finding;
@@ -39,8 +39,8 @@ fn norms(files: &[CurveFile]) -> Option<LayerNorms> {
 }
 
 /// Norms over the layers of one run, with the finding about their growth; `None` without norms by layer.
-pub fn alone(files: &[CurveFile]) -> Option<(Growth, Option<Finding>)> {
-    let found = of_run(&norms(files)?)?;
+pub fn growth_of_run(files: &[CurveFile]) -> Option<(Growth, Option<Finding>)> {
+    let found = run_growth(&norms(files)?)?;
     let per_layer = found.line.slope.abs().exp();
     let grows = found.layers.len() >= LEAST_LAYERS
         && found.line.fit > STRAIGHT
@@ -48,13 +48,13 @@ pub fn alone(files: &[CurveFile]) -> Option<(Growth, Option<Finding>)> {
         && found.range >= IN_ALL;
     let shape = if grows { GrowthShape::Amplification } else { GrowthShape::Flat };
     let growth = growth(&found, shape, found.range);
-    let finding = grows.then(|| told(&growth, Severity::Warn));
+    let finding = grows.then(|| growth_finding(&growth, Severity::Warn));
     Some((growth, finding))
 }
 
 /// Differences of both runs over the layers, with the finding about them; `None` without norms by layer on both sides.
-pub fn pair(baseline: &[CurveFile], candidate: &[CurveFile]) -> Option<(Growth, Option<Finding>)> {
-    let found = of_pair(&norms(baseline)?, &norms(candidate)?)?;
+pub fn growth_of_pair(baseline: &[CurveFile], candidate: &[CurveFile]) -> Option<(Growth, Option<Finding>)> {
+    let found = difference_growth(&norms(baseline)?, &norms(candidate)?)?;
     let is_long = found.layers.len() >= LEAST_LAYERS;
     let is_jump = |(layer, factor): (u64, f64)| {
         factor >= JUMP && found.layers.iter().any(|(other, apart)| *other == layer && *apart > AGREE)
@@ -75,7 +75,7 @@ pub fn pair(baseline: &[CurveFile], candidate: &[CurveFile]) -> Option<(Growth, 
         _ if found.worst >= FAILS => Some(Severity::Fail),
         _ => Some(Severity::Warn),
     };
-    let finding = severity.map(|severity| told(&growth, severity));
+    let finding = severity.map(|severity| growth_finding(&growth, severity));
     Some((growth, finding))
 }
 
@@ -86,7 +86,7 @@ fn growth(found: &ByLayer, shape: GrowthShape, worst: f64) -> Growth {
     Growth { shape, layers: found.layers.len() as u64, per_layer, at, worst: Number(worst), by_layer }
 }
 
-fn told(growth: &Growth, severity: Severity) -> Finding {
+fn growth_finding(growth: &Growth, severity: Severity) -> Finding {
     let ends = growth.by_layer.first().zip(growth.by_layer.last());
     let (small, large) =
         ends.map_or((0, 0), |((first, a), (last, b))| if a.0 > b.0 { (*last, *first) } else { (*first, *last) });
@@ -111,7 +111,7 @@ fn told(growth: &Growth, severity: Severity) -> Finding {
 }
 
 /// State of the invariant that norms do not grow from layer to layer.
-pub fn looked(found: Option<&(Growth, Option<Finding>)>) -> Looked {
+pub fn growth_invariant(found: Option<&(Growth, Option<Finding>)>) -> Looked {
     match found {
         None => Looked::not(Invariant::NormsByLayer, "no-norms-by-layer"),
         Some((growth, _)) if growth.by_layer.len() < LEAST_LAYERS => Looked::not(Invariant::NormsByLayer, "few-layers"),
@@ -139,18 +139,18 @@ mod tests {
     fn norms_that_grow_by_the_layer_warn_alone() {
         use GrowthShape::{Amplification, Flat};
         assert_eq!(
-            shape(alone(&norms_of(|layer| 1.5_f64.powi(24 - layer)))),
+            shape(growth_of_run(&norms_of(|layer| 1.5_f64.powi(24 - layer)))),
             Some((Amplification, Some(Severity::Warn)))
         );
-        assert_eq!(shape(alone(&norms_of(|layer| 1.05_f64.powi(24 - layer)))), Some((Flat, None)));
-        assert_eq!(shape(alone(&[log("step=1 loss=2.5\nstep=2 loss=2.25\n")])), None);
+        assert_eq!(shape(growth_of_run(&norms_of(|layer| 1.05_f64.powi(24 - layer)))), Some((Flat, None)));
+        assert_eq!(shape(growth_of_run(&[log("step=1 loss=2.5\nstep=2 loss=2.25\n")])), None);
     }
 
     #[test]
     fn differences_of_a_pair_have_a_shape() {
         use GrowthShape::{Amplification, Flat, Jump, Mixed};
         let baseline = norms_of(|_| 2.0);
-        let of = |norm: fn(i32) -> f64| shape(pair(&baseline, &norms_of(norm)));
+        let of = |norm: fn(i32) -> f64| shape(growth_of_pair(&baseline, &norms_of(norm)));
         assert_eq!(of(|_| 2.001), Some((Flat, None)));
         assert_eq!(of(|layer| 2.0 + 0.02 * 1.15_f64.powi(24 - layer)), Some((Amplification, Some(Severity::Fail))));
         assert_eq!(of(|layer| if layer <= 9 { 2.5 } else { 2.0002 }), Some((Jump, Some(Severity::Fail))));

@@ -2,12 +2,12 @@
 
 use super::code;
 use super::curve_limits::CurveLimits;
-use super::limits::{self, Limits, allowed_outside, allowed_single};
+use super::limits::{self, LimitPair, allowed_outside, allowed_single};
 use super::mode::{ResolvedMode, Weights};
-use super::rule_results::{Measured, RuleResults};
+use super::rule_results::{MeasuredRule, RuleResults};
 use super::start::{FORWARD_NOISE, Start};
 use crate::compare::curve::rank::is_below;
-use crate::compare::curve::{CurveMeasures, FLIPPED, relative};
+use crate::compare::curve::{CurveMeasures, FLIPPED, relative_difference};
 use crate::judge::rule::Rule;
 use crate::kind::Role;
 use crate::result::outcome::Note;
@@ -41,7 +41,7 @@ pub struct LevelContext<'a> {
     /// The limits.
     pub limits: &'a CurveLimits,
     /// Limits of the mean before the runs' own scatter widens them.
-    pub mean: Limits,
+    pub mean: LimitPair,
     /// Profile, which sets how severe the gate is.
     pub profile: Profile,
 }
@@ -56,7 +56,7 @@ pub fn judge(measures: &CurveMeasures, context: &LevelContext<'_>, results: &mut
     let random = is_random(measures, context);
     let at_worst = if random { Verdict::Warn } else { Verdict::Fail };
     let limits = context.limits;
-    let rule = |rule, code: &'static Rule, value, limits, step, at_worst| Measured {
+    let rule = |rule, code: &'static Rule, value, limits, step, at_worst| MeasuredRule {
         rule,
         code,
         value,
@@ -67,19 +67,19 @@ pub fn judge(measures: &CurveMeasures, context: &LevelContext<'_>, results: &mut
     };
     if let Some(first) = measures.first {
         let first = rule("step_1_rel", &code::STEP_1, first.value, limits.step_1, Some(first.step), Verdict::Fail);
-        results.measure(Measured { note: uniform(context.mode.start), ..first });
+        results.judge_measured(MeasuredRule { note: uniform(context.mode.start), ..first });
     }
     if let Some(head) = measures.head {
-        results.measure(rule("head_max_rel", &code::HEAD, head.value, limits.head, Some(head.step), at_worst));
+        results.judge_measured(rule("head_max_rel", &code::HEAD, head.value, limits.head, Some(head.step), at_worst));
     }
-    results.measure(rule("mean_rel", &code::MEAN, measures.mean_rel, limits.mean, None, at_worst));
+    results.judge_measured(rule("mean_rel", &code::MEAN, measures.mean_rel, limits.mean, None, at_worst));
     // Randomness leaves the mean of few steps uncertain, and a tail within that uncertainty shows nothing.
     let uncertain = measures.tail.abs() <= 2.0 * measures.tail_error
         && limits.tail.fail.is_some_and(|limit| measures.tail.abs() <= RANDOM_FACTOR * limit);
     let at_worst_tail = if random && uncertain { Verdict::Warn } else { Verdict::Fail };
-    results.measure(rule("tail_signed_rel", &code::TAIL, measures.tail, limits.tail, None, at_worst_tail));
+    results.judge_measured(rule("tail_signed_rel", &code::TAIL, measures.tail, limits.tail, None, at_worst_tail));
     spread(measures, context, at_worst, results);
-    in_a_row(measures, context, results);
+    judge_longest_run(measures, context, results);
     peak(measures, context, results);
     spikes(measures, results);
     onset(measures, context, results);
@@ -88,11 +88,11 @@ pub fn judge(measures: &CurveMeasures, context: &LevelContext<'_>, results: &mut
 
 /// Applies the bit-exact profile: nothing may differ, not even below the floor.
 pub(super) fn bit_exact(measures: &CurveMeasures, results: &mut RuleResults) {
-    results.measure(Measured {
+    results.judge_measured(MeasuredRule {
         rule: "bit_exact",
         code: &code::DIFFERENCE,
         value: measures.mean_abs,
-        limits: Limits { warn: None, fail: Some(0.0) },
+        limits: LimitPair { warn: None, fail: Some(0.0) },
         step: None,
         note: None,
         at_worst: Verdict::Fail,
@@ -103,21 +103,23 @@ fn mode(context: &LevelContext<'_>, results: &mut RuleResults, measures: &CurveM
     let mode = &context.mode;
     let first = mode.first.map_or(f64::NAN, |first| first.value);
     if mode.is_too_loose() {
-        results.say(&code::MODE_TOO_LOOSE, |finding| finding.with("value", first));
+        results.add_finding(&code::MODE_TOO_LOOSE, |finding| finding.with("value", first));
     }
     if !mode.is_loose_unasked() {
         return;
     }
     match mode.start {
-        Some(Start::Uniform(classes)) => results.say(&code::UNIFORM_START, |finding| {
+        Some(Start::Uniform(classes)) => results.add_finding(&code::UNIFORM_START, |finding| {
             let loss = measures.start.first().map_or(f64::NAN, |(baseline, _)| *baseline);
             finding.with("loss", loss).with("classes", classes.map(u64::from).unwrap_or_default())
         }),
-        Some(Start::Chance) => results.say(&code::FIRST_STEP, |finding| {
+        Some(Start::Chance) => results.add_finding(&code::FIRST_STEP, |finding| {
             let head = measures.head.map_or(f64::NAN, |head| head.value);
             finding.with("value", head).with("limit", super::start::UPDATE_NOISE).with("steps", measures.start.len())
         }),
-        _ => results.say(&code::FIRST_STEP, |finding| finding.with("value", first).with("limit", FORWARD_NOISE)),
+        _ => {
+            results.add_finding(&code::FIRST_STEP, |finding| finding.with("value", first).with("limit", FORWARD_NOISE))
+        }
     }
 }
 
@@ -132,7 +134,8 @@ fn uniform(start: Option<Start>) -> Option<Note> {
 /// Warns of an absolute floor above a tenth of the loss: it hides differences that matter.
 fn floor(measures: &CurveMeasures, results: &mut RuleResults) {
     if measures.median > 0.0 && measures.floor * 10.0 > measures.median {
-        results.say(&code::FLOOR, |finding| finding.with("floor", measures.floor).with("median", measures.median));
+        results
+            .add_finding(&code::FLOOR, |finding| finding.with("floor", measures.floor).with("median", measures.median));
     }
 }
 
@@ -140,23 +143,23 @@ fn spread(measures: &CurveMeasures, context: &LevelContext<'_>, at_worst: Verdic
     let (n, band, weights) = (measures.rel.len(), context.limits.spread, context.mode.weights);
     #[allow(clippy::cast_precision_loss, reason = "counts of steps")]
     let (outside, allowed) = (measures.steps_above(band) as f64, allowed_outside(n, weights) as f64);
-    results.measure(Measured {
+    results.judge_measured(MeasuredRule {
         rule: "spread",
         code: &code::SPREAD,
         note: measures.is_smoothed().then(|| Note::new(Note::SMOOTHED)),
         value: outside,
-        limits: Limits { warn: None, fail: Some(allowed) },
+        limits: LimitPair { warn: None, fail: Some(allowed) },
         step: measures.max.filter(|_| outside > allowed).map(|at| at.step),
         at_worst,
     });
     if measures.is_smoothed() {
         #[allow(clippy::cast_precision_loss, reason = "counts of steps")]
         let (outliers, allowed) = (measures.outliers_above(band) as f64, allowed_single(n) as f64);
-        results.measure(Measured {
+        results.judge_measured(MeasuredRule {
             rule: "outliers",
             code: &code::SPREAD,
             value: outliers,
-            limits: Limits { warn: None, fail: Some(allowed) },
+            limits: LimitPair { warn: None, fail: Some(allowed) },
             step: measures.max.filter(|_| outliers > allowed).map(|at| at.step),
             note: None,
             at_worst,
@@ -165,7 +168,7 @@ fn spread(measures: &CurveMeasures, context: &LevelContext<'_>, at_worst: Verdic
 }
 
 /// Judges the longest run of steps outside the spread in a long curve. It finds a fault that heals, however long the training is.
-fn in_a_row(measures: &CurveMeasures, context: &LevelContext<'_>, results: &mut RuleResults) {
+fn judge_longest_run(measures: &CurveMeasures, context: &LevelContext<'_>, results: &mut RuleResults) {
     // In a shorter curve the limit on the number of steps outside the spread is as strict.
     if !measures.is_smoothed() {
         return;
@@ -173,11 +176,11 @@ fn in_a_row(measures: &CurveMeasures, context: &LevelContext<'_>, results: &mut 
     let longest = measures.longest_above(context.limits.spread);
     let steps = longest.map_or(0, |longest| longest.steps);
     #[allow(clippy::cast_precision_loss, reason = "counts of steps")]
-    results.measure(Measured {
+    results.judge_measured(MeasuredRule {
         rule: "longest_run",
         code: &code::DEPARTURE,
         value: steps as f64,
-        limits: limits::in_a_row(context.mode.weights),
+        limits: limits::longest_run_limits(context.mode.weights),
         step: longest.map(|longest| longest.first),
         note: Some(Note::new(Note::SMOOTHED)),
         // Randomness is spread over the run and does not stay beyond a limit for so long.
@@ -188,7 +191,7 @@ fn in_a_row(measures: &CurveMeasures, context: &LevelContext<'_>, results: &mut 
 /// Judges the largest single difference.
 fn peak(measures: &CurveMeasures, context: &LevelContext<'_>, results: &mut RuleResults) {
     let Some(peak) = measures.max else { return };
-    results.measure(Measured {
+    results.judge_measured(MeasuredRule {
         rule: "max_rel",
         code: &code::PEAK,
         value: peak.value,
@@ -208,11 +211,11 @@ fn onset(measures: &CurveMeasures, context: &LevelContext<'_>, results: &mut Rul
     let limit = ABRUPT * grown;
     // A first rounding in the other direction stays within the limit, whatever lies before it.
     let before = onset.before.max(FLIPPED / limit);
-    results.measure(Measured {
+    results.judge_measured(MeasuredRule {
         rule: "abrupt_onset",
         code: &code::ONSET,
         value: onset.size / before,
-        limits: Limits { warn: Some(limit).filter(|limit| limit.is_finite()), fail: None },
+        limits: LimitPair { warn: Some(limit).filter(|limit| limit.is_finite()), fail: None },
         step: Some(onset.step),
         note: None,
         at_worst: Verdict::Warn,
@@ -223,11 +226,11 @@ fn onset(measures: &CurveMeasures, context: &LevelContext<'_>, results: &mut Rul
 fn spikes(measures: &CurveMeasures, results: &mut RuleResults) {
     let (baseline, candidate) = measures.spikes;
     #[allow(clippy::cast_precision_loss, reason = "counts of steps")]
-    results.measure(Measured {
+    results.judge_measured(MeasuredRule {
         rule: "spikes",
         code: &code::SPIKES,
         value: candidate as f64,
-        limits: Limits { warn: Some((baseline * 2).max(baseline + 3) as f64 - 1.0), fail: None },
+        limits: LimitPair { warn: Some((baseline * 2).max(baseline + 3) as f64 - 1.0), fail: None },
         step: None,
         note: None,
         at_worst: Verdict::Warn,
@@ -261,7 +264,7 @@ fn correlation(measures: &CurveMeasures, weights: Weights) -> Option<f64> {
 
 /// Whether the runs see different data: their changes correlate less than chance explains for runs on the same data, and the mean
 /// difference is beyond its limit.
-pub fn is_apart(measures: &CurveMeasures, weights: Weights, mean: Limits) -> bool {
+pub fn sees_other_data(measures: &CurveMeasures, weights: Weights, mean: LimitPair) -> bool {
     let seldom = |together: f64| measures.together.is_some_and(|all| is_below(together, TOGETHER, all.changes));
     correlation(measures, weights).is_some_and(|together| together < APART && seldom(together))
         && mean.warn.is_some_and(|warn| measures.mean_rel > warn)
@@ -271,19 +274,19 @@ pub fn is_apart(measures: &CurveMeasures, weights: Weights, mean: Limits) -> boo
 /// same data.
 fn together(measures: &CurveMeasures, context: &LevelContext<'_>, random: bool, results: &mut RuleResults) {
     let Some(together) = correlation(measures, context.mode.weights) else { return };
-    let apart = is_apart(measures, context.mode.weights, context.mean);
-    results.measure(Measured {
+    let apart = sees_other_data(measures, context.mode.weights, context.mean);
+    results.judge_measured(MeasuredRule {
         rule: "change_apart",
         code: &code::ORDER,
         value: 1.0 - together,
-        limits: if apart { Limits { warn: Some(1.0 - APART), fail: None } } else { Limits::NONE },
+        limits: if apart { LimitPair { warn: Some(1.0 - APART), fail: None } } else { LimitPair::NONE },
         step: None,
         note: None,
         at_worst: Verdict::Warn,
     });
     let judged_loosely = context.mean.warn.is_some_and(|warn| measures.mean_rel > warn);
     if random && judged_loosely {
-        results.say(&code::RANDOMNESS, |finding| {
+        results.add_finding(&code::RANDOMNESS, |finding| {
             finding.with("together", together).with("majority", measures.majority).with("value", measures.mean_rel)
         });
     }
@@ -292,7 +295,7 @@ fn together(measures: &CurveMeasures, context: &LevelContext<'_>, random: bool, 
 /// Judges a loss on held-out data by its level and its end only. The median is the level of few points; their mean, which also
 /// shows a fault in the middle, only warns.
 pub fn judge_eval(measures: &CurveMeasures, paired: usize, limits: &CurveLimits, results: &mut RuleResults) {
-    let rule = |rule, value, limits| Measured {
+    let rule = |rule, value, limits| MeasuredRule {
         rule,
         code: &code::MEAN,
         value,
@@ -302,14 +305,14 @@ pub fn judge_eval(measures: &CurveMeasures, paired: usize, limits: &CurveLimits,
         at_worst: Verdict::Fail,
     };
     if paired < EVALUATIONS {
-        results.measure(rule("median_rel", measures.median_rel, limits.mean));
-        results.measure(rule("mean_rel", measures.mean_rel, Limits { fail: None, ..limits.mean }));
+        results.judge_measured(rule("median_rel", measures.median_rel, limits.mean));
+        results.judge_measured(rule("mean_rel", measures.mean_rel, LimitPair { fail: None, ..limits.mean }));
     } else {
-        results.measure(rule("mean_rel", measures.mean_rel, limits.mean));
+        results.judge_measured(rule("mean_rel", measures.mean_rel, limits.mean));
     }
     let last = measures.rel.last().copied().zip(measures.steps.get(measures.rel.len().saturating_sub(1)));
     if let Some((value, step)) = last {
-        results.measure(Measured {
+        results.judge_measured(MeasuredRule {
             rule: "last_rel",
             code: &code::TAIL,
             value,
@@ -327,7 +330,7 @@ pub fn judge_noisy(role: Role, measures: &CurveMeasures, limits: &CurveLimits, r
         Role::GradNorm => ("grad_norm_mean_rel", &code::GRAD_NORM),
         _ => ("mean_rel", &code::MEAN),
     };
-    results.measure(Measured {
+    results.judge_measured(MeasuredRule {
         rule,
         code,
         value: measures.mean_rel,
@@ -341,5 +344,5 @@ pub fn judge_noisy(role: Role, measures: &CurveMeasures, limits: &CurveLimits, r
 /// The change of a mean relative to the baseline's, in its worse direction; 0 where it became better.
 pub fn worsening(difference: f64, baseline: f64, more_is_better: bool) -> f64 {
     let worse = if more_is_better { -difference } else { difference };
-    if worse <= 0.0 { 0.0 } else { relative(baseline.abs(), baseline.abs() + worse, 0.0) }
+    if worse <= 0.0 { 0.0 } else { relative_difference(baseline.abs(), baseline.abs() + worse, 0.0) }
 }

@@ -7,14 +7,14 @@ use crate::policy::loss::limit::Band;
 
 /// Warns above `warn`, fails above `fail`; `None` where a rule only reports.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Limits {
+pub struct LimitPair {
     /// Warns above this.
     pub warn: Option<f64>,
     /// Fails above this.
     pub fail: Option<f64>,
 }
 
-impl Limits {
+impl LimitPair {
     /// Both limits.
     pub const fn new(warn: f64, fail: f64) -> Self {
         Self { warn: Some(warn), fail: Some(fail) }
@@ -56,11 +56,11 @@ pub fn allowed_outside(n: usize, weights: Weights) -> usize {
 /// An excursion that the median does not remove lasted longer than noise does. With different weights it only warns while it is
 /// shorter than the whole window of the median: excursions of healthy runs were seen to last 8 steps.
 #[allow(clippy::cast_precision_loss, reason = "a few steps")]
-pub fn in_a_row(weights: Weights) -> Limits {
+pub fn longest_run_limits(weights: Weights) -> LimitPair {
     let (taken_out, filled) = (TAKEN_OUT as f64, WINDOW_FILLED as f64);
     match weights {
-        Weights::Same => Limits { warn: None, fail: Some(taken_out) },
-        Weights::Own => Limits::new(taken_out, filled),
+        Weights::Same => LimitPair { warn: None, fail: Some(taken_out) },
+        Weights::Own => LimitPair::new(taken_out, filled),
     }
 }
 

@@ -4,7 +4,7 @@
 //! never leads to a pass by itself: a defect from the first step on must not get wide limits that way.
 
 use super::start::{FORWARD_NOISE, Start};
-use crate::compare::curve::At;
+use crate::compare::curve::CurvePoint;
 use crate::policy::loss::Mode;
 
 /// Relation of the initial weights of both sides, which decides the limits.
@@ -34,7 +34,7 @@ pub struct ResolvedMode {
     /// Whether the policy declares it.
     pub declared: bool,
     /// Relative difference at the first paired step.
-    pub first: Option<At>,
+    pub first: Option<CurvePoint>,
     /// Result of comparing the first steps; `None` where there is no loss.
     pub start: Option<Start>,
 }
@@ -43,7 +43,7 @@ impl ResolvedMode {
     /// The mode that the policy declares, or else the one that the first steps of the loss show.
     ///
     /// Without a loss nothing can be inferred, and the looser limits apply.
-    pub fn resolve(declared: Mode, first: Option<At>, start: Option<Start>) -> Self {
+    pub fn resolve(declared: Mode, first: Option<CurvePoint>, start: Option<Start>) -> Self {
         let found = if start == Some(Start::Same) { Weights::Same } else { Weights::Own };
         let said: Option<Weights> = declared.into();
         Self { weights: said.unwrap_or(found), declared: said.is_some(), first, start }
@@ -73,7 +73,7 @@ mod tests {
 
     #[test]
     fn the_first_steps_tell_what_is_not_declared() {
-        let first = Some(At { step: 1, value: 0.0 });
+        let first = Some(CurvePoint { step: 1, value: 0.0 });
         for (declared, start, weights, loose) in [
             (Mode::Auto, Start::Same, Weights::Same, false),
             (Mode::Auto, Start::Differs, Weights::Own, true),

@@ -9,10 +9,10 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::limits::Limits;
+use super::limits::LimitPair;
 use crate::compare::curve::CurveMeasures;
 use crate::judge::dump::noise::UnitNoise;
-use crate::judge::noise_factor::factors;
+use crate::judge::noise_factor::noise_factors;
 use crate::result::number::Number;
 
 /// Least limit: two sound platforms differ by as much in one forward and backward pass.
@@ -128,19 +128,19 @@ impl NoiseBand {
     }
 
     /// Adds the comparison of two repeats.
-    pub fn record(&mut self, metric: &str, measured: &Repeated) {
+    pub fn record(&mut self, metric: &str, measured: &RepeatMeasures) {
         let noise = self.metrics.entry(metric.to_owned()).or_default();
         noise.comparisons += 1;
         match measured {
-            Repeated::Level(measures) => noise.record(measures),
-            Repeated::Trend(rules) => noise.record_trends(rules),
+            RepeatMeasures::Level(measures) => noise.record(measures),
+            RepeatMeasures::Trend(rules) => noise.record_trends(rules),
         }
     }
 }
 
 /// Differences of one metric between two repeats.
 #[derive(Clone, Debug)]
-pub enum Repeated {
+pub enum RepeatMeasures {
     /// Of a metric that is judged step by step.
     Level(Box<CurveMeasures>),
     /// Values of the rules about a trend, by name.
@@ -197,13 +197,13 @@ impl MetricNoise {
 
     /// Multiples of the largest recorded value that warn, and that fail.
     pub fn factors(&self) -> (f64, f64) {
-        factors(self.comparisons)
+        noise_factors(self.comparisons)
     }
 
     /// Limits of a measure whose largest recorded value is `largest`.
-    pub fn limits(&self, largest: f64) -> Limits {
+    pub fn limits(&self, largest: f64) -> LimitPair {
         let (warn, fail) = self.factors();
-        Limits::new((warn * largest).max(LEAST), (fail * largest).max(LEAST))
+        LimitPair::new((warn * largest).max(LEAST), (fail * largest).max(LEAST))
     }
 
     /// The relative difference from the baseline at `step` that a curve may have without standing out.

@@ -3,7 +3,7 @@
 //! A log that prints the loss of rank 0 alone shows other samples if the number of devices differs. The held-out loss, which uses
 //! the same data on both sides, then agrees far better, and the training losses differ in both directions and end at one level.
 
-use super::limits::Limits;
+use super::limits::LimitPair;
 use super::scale::scale;
 use crate::compare::curve::{CurveMeasures, measure};
 use crate::error::Result;
@@ -17,7 +17,7 @@ const EVALUATIONS: usize = 5;
 /// Factor by which the held-out loss must agree better than the training loss.
 const CLOSER: f64 = 10.0;
 /// Limits of the mean difference of the held-out loss: above the first one the losses differ.
-const HELD_OUT: Limits = Limits::new(0.005, 0.01);
+const HELD_OUT: LimitPair = LimitPair::new(0.005, 0.01);
 /// Share of the steps at which the candidate may lie above the baseline.
 const BOTH_SIGNS: std::ops::RangeInclusive<f64> = 0.2..=0.8;
 /// Relative difference of the means of the last quarters that counts as equal.
@@ -33,7 +33,7 @@ pub(super) struct OtherBatches {
 
 impl OtherBatches {
     /// Adds these numbers to a finding.
-    pub(super) fn told(&self, finding: Finding) -> Finding {
+    pub(super) fn add_facts(&self, finding: Finding) -> Finding {
         finding.with("held_out", self.held_out).with("training", self.training).with("count", self.evaluations)
     }
 }

@@ -5,10 +5,10 @@
 
 use super::code;
 use super::rule_results::RuleResults;
-use crate::compare::curve::factor::{Known, factor};
-use crate::compare::curve::finite;
+use crate::compare::curve::factor::{FactorOrigin, factor};
+use crate::compare::curve::finite_points;
 use crate::compare::curve::rollback::rollback;
-use crate::compare::curve::smoothing::{Mean, smoothing};
+use crate::compare::curve::smoothing::{RunningMean, smoothing};
 use crate::judge::rule::Rule;
 use crate::pair::curve::CurvePair;
 use crate::result::finding::Finding;
@@ -27,16 +27,16 @@ pub fn judge(pair: &CurvePair<'_>, results: &mut RuleResults) {
 }
 
 fn scaled(pair: &CurvePair<'_>, severity: Severity, results: &mut RuleResults) -> bool {
-    let (_, baseline, candidate) = finite(&pair.points);
+    let (_, baseline, candidate) = finite_points(&pair.points);
     let Some(found) = factor(&baseline, &candidate) else { return false };
-    let (known, size) = match found.known() {
-        Some(Known::PowerOfTwo(size)) => ("power-of-two", size),
-        Some(Known::Whole(size)) => ("whole", size),
-        Some(Known::Bits) => ("bits", 0),
+    let (known, size) = match found.origin() {
+        Some(FactorOrigin::PowerOfTwo(size)) => ("power-of-two", size),
+        Some(FactorOrigin::Whole(size)) => ("whole", size),
+        Some(FactorOrigin::Bits) => ("bits", 0),
         None => ("", 0),
     };
     let larger = if found.value > 1.0 { Side::Candidate } else { Side::Baseline };
-    results.say(&code::SCALED, |finding| {
+    results.add_finding(&code::SCALED, |finding| {
         finding
             .with_severity(severity)
             .with("factor", found.value)
@@ -49,12 +49,12 @@ fn scaled(pair: &CurvePair<'_>, severity: Severity, results: &mut RuleResults) -
 }
 
 fn rolled_back(pair: &CurvePair<'_>, severity: Severity, results: &mut RuleResults) -> bool {
-    let (steps, baseline, candidate) = finite(&pair.points);
+    let (steps, baseline, candidate) = finite_points(&pair.points);
     let Some(found) = rollback(&baseline, &candidate) else { return false };
     let (Some(step), Some(to)) = (steps.get(found.at), steps.get(found.at.saturating_sub(found.back))) else {
         return false;
     };
-    results.say(&code::ROLLBACK, |finding| {
+    results.add_finding(&code::ROLLBACK, |finding| {
         finding
             .with_severity(severity)
             .with("step", step.to_string())
@@ -66,14 +66,15 @@ fn rolled_back(pair: &CurvePair<'_>, severity: Severity, results: &mut RuleResul
 }
 
 fn smoothed(pair: &CurvePair<'_>, results: &mut RuleResults) {
-    let (_, baseline, candidate) = finite(&pair.points);
+    let (_, baseline, candidate) = finite_points(&pair.points);
     let Some(found) = smoothing(&baseline, &candidate) else { return };
     let side = if found.of_baseline { Side::Baseline } else { Side::Candidate };
     let kind = |finding: Finding| match found.mean {
-        Mean::Cumulative => finding.with("mean", "cumulative"),
-        Mean::Window(steps) => finding.with("mean", "window").with("steps", steps),
-        Mean::Exponential(kept) => finding.with("mean", "exponential").with("kept", kept),
+        RunningMean::Cumulative => finding.with("mean", "cumulative"),
+        RunningMean::Window(steps) => finding.with("mean", "window").with("steps", steps),
+        RunningMean::Exponential(kept) => finding.with("mean", "exponential").with("kept", kept),
     };
-    results
-        .say(&code::SMOOTHED, |finding| kind(finding.with("side", side.as_str()).with("explained", 1.0 - found.left)));
+    results.add_finding(&code::SMOOTHED, |finding| {
+        kind(finding.with("side", side.as_str()).with("explained", 1.0 - found.left))
+    });
 }

@@ -4,7 +4,7 @@
 //! learning rate the level differs by far more than randomness explains. Repeats of reinforcement learning have the same
 //! settings, and their rewards end at one level.
 
-use super::noise::Repeated;
+use super::noise::RepeatMeasures;
 use super::rl;
 use super::secondary_metrics::{SCHEDULE, schedule_difference};
 use crate::compare::curve::CurveMeasures;
@@ -28,7 +28,7 @@ const OTHER: f64 = 0.25;
 
 /// Difference between two runs which shows that they are no repeats of each other.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Difference {
+pub struct RepeatDifference {
     /// The difference in words.
     pub why: String,
     /// Whether another model, data set or setting explains it, rather than another seed.
@@ -39,18 +39,21 @@ pub struct Difference {
 ///
 /// # Errors
 /// Errors of the disk, where points lie there.
-pub fn difference(pairing: &CurvePairing<'_>, measured: &[(String, Repeated)]) -> Result<Option<Difference>> {
-    let of_seed = |why: String| Difference { why, is_other: false };
+pub fn repeat_difference(
+    pairing: &CurvePairing<'_>,
+    measured: &[(String, RepeatMeasures)],
+) -> Result<Option<RepeatDifference>> {
+    let of_seed = |why: String| RepeatDifference { why, is_other: false };
     if measured.is_empty() {
         return Ok(Some(of_seed("they have no loss, reward or gradient norm at a common step".into())));
     }
-    let of_metric = |(metric, repeated): &(String, Repeated)| match repeated {
-        Repeated::Level(measures) => level(metric, measures),
-        Repeated::Trend(rules) => reward(metric, rules).map(of_seed),
+    let of_metric = |(metric, repeated): &(String, RepeatMeasures)| match repeated {
+        RepeatMeasures::Level(measures) => level(metric, measures),
+        RepeatMeasures::Trend(rules) => reward(metric, rules).map(of_seed),
     };
-    let setting = setting(pairing)?.map(|why| Difference { why, is_other: true });
+    let setting = setting(pairing)?.map(|why| RepeatDifference { why, is_other: true });
     // A difference of the model, data set or settings goes before one of the seed.
-    let found: Vec<Difference> = setting.into_iter().chain(measured.iter().filter_map(of_metric)).collect();
+    let found: Vec<RepeatDifference> = setting.into_iter().chain(measured.iter().filter_map(of_metric)).collect();
     Ok(found.iter().find(|one| one.is_other).or(found.first()).cloned())
 }
 
@@ -79,7 +82,7 @@ fn reward(metric: &str, rules: &[(&'static str, f64)]) -> Option<String> {
     })
 }
 
-fn level(metric: &str, measures: &CurveMeasures) -> Option<Difference> {
+fn level(metric: &str, measures: &CurveMeasures) -> Option<RepeatDifference> {
     let (difference, _) = measures.mean_difference;
     let level = difference.abs() / measures.median;
     let head = measures.head.map_or(0.0, |head| head.value);
@@ -88,11 +91,11 @@ fn level(metric: &str, measures: &CurveMeasures) -> Option<Difference> {
     } else if level > LEVEL {
         let (apart, most) = (percent(level), percent(LEVEL));
         let why = format!("`{metric}` differs by {apart} on average (repeats: at most {most})");
-        Some(Difference { why, is_other: level > OTHER })
+        Some(RepeatDifference { why, is_other: level > OTHER })
     } else if head > HEAD {
         let (apart, most) = (percent(head), percent(HEAD));
         let why = format!("`{metric}` differs by {apart} at the start (repeats: at most {most})");
-        Some(Difference { why, is_other: false })
+        Some(RepeatDifference { why, is_other: false })
     } else {
         None
     }

@@ -11,20 +11,20 @@ mod mismatch;
 mod rules;
 mod trend;
 
-pub use delay::{Rooms, Widened, in_a_row, level_rooms};
+pub use delay::{Rooms, Widened, level_rooms, reached_by_two_windows};
 pub use measured::{TREND_FROM, TrendMeasure};
 pub use mismatch::level_alone;
-pub use rules::{NAMES, clip_levels, measure};
+pub use rules::{NAMES, clip_levels, trend_measures};
 pub use trend::{Trend, Window};
 
 use super::judged::JudgedCurve;
-use super::limits::Limits;
-use super::noise::{MetricNoise, Repeated};
-use super::rule_results::{Measured, RuleResults};
+use super::limits::LimitPair;
+use super::noise::{MetricNoise, RepeatMeasures};
+use super::rule_results::{MeasuredRule, RuleResults};
 use super::secondary_metrics::SCHEDULE;
-use super::settings::Settings;
+use super::settings::LossSettings;
 use super::{code, downsample};
-use crate::compare::curve::{At, CurveMeasures};
+use crate::compare::curve::{CurveMeasures, CurvePoint};
 use crate::error::Result;
 use crate::kind::{Role, curve_name};
 use crate::pair::curve::source::StoredSource;
@@ -48,9 +48,10 @@ pub fn is_witness(pair: &PairedSources<'_>) -> bool {
 
 /// Whether such a metric shows that the run took another path: one of its rules warns, by limits that allow the delay of a healthy
 /// run.
-pub fn testifies(pair: &CurvePair<'_>, noise: Option<&MetricNoise>) -> bool {
-    let beyond = |measured: TrendMeasure| by_noise(&measured, noise).warn.is_some_and(|warn| measured.value > warn);
-    measure(pair.role, &pair.metric, &Trend::new(pair.points.iter())).into_iter().any(beyond)
+pub fn witness_warns(pair: &CurvePair<'_>, noise: Option<&MetricNoise>) -> bool {
+    let beyond =
+        |measured: TrendMeasure| limits_by_noise(&measured, noise).warn.is_some_and(|warn| measured.value > warn);
+    trend_measures(pair.role, &pair.metric, &Trend::new(pair.points.iter())).into_iter().any(beyond)
 }
 
 /// Judges a metric of a run of reinforcement learning by its role. If another metric shows that the run took another path
@@ -67,17 +68,18 @@ pub fn judge(
         super::level::bit_exact(measures, results);
     }
     let trend = Trend::new(pair.points.iter());
-    for measured in measure(pair.role, &pair.metric, &trend) {
-        let limits = measured.agreed.filter(|_| is_on_another_way).unwrap_or(measured.limits);
+    for measured in trend_measures(pair.role, &pair.metric, &trend) {
+        let limits = measured.limits_without_delay.filter(|_| is_on_another_way).unwrap_or(measured.limits);
         let said = results.findings.len();
-        results.measure(outcome(&TrendMeasure { limits, ..measured }, noise));
+        results.judge_measured(outcome(&TrendMeasure { limits, ..measured }, noise));
         let finding = results.findings.get_mut(said).filter(|finding| finding.is(&code::RL_CLIP));
         if let Some((finding, [baseline, candidate])) = finding.zip(clip_levels(&trend)) {
             finding.facts.extend([("baseline".into(), baseline.into()), ("candidate".into(), candidate.into())]);
         }
     }
     if pair.role == Role::Reward && trend.len() < TREND_FROM {
-        results.say(&code::RL_TOO_SHORT, |finding| finding.with("steps", trend.len()).with("needed", TREND_FROM));
+        results
+            .add_finding(&code::RL_TOO_SHORT, |finding| finding.with("steps", trend.len()).with("needed", TREND_FROM));
     }
 }
 
@@ -88,7 +90,7 @@ pub fn judge(
 pub fn judge_alone(
     (metric, rank): &(String, Option<u64>),
     source: &StoredSource<'_>,
-    settings: Settings<'_>,
+    settings: LossSettings<'_>,
 ) -> Result<Option<JudgedCurve>> {
     let role = role_in_rl(metric);
     if role != Role::Mismatch {
@@ -98,29 +100,29 @@ pub fn judge_alone(
     let trend = Trend::new(series.points().map(|(step, value)| (step, value, value)));
     let mut results = RuleResults::new(curve_name(metric, *rank), settings.profile);
     let Some(level) = level_alone(metric, &trend) else { return Ok(None) };
-    results.measure(outcome(&level, None));
+    results.judge_measured(outcome(&level, None));
     let unit = CurveUnit {
         metric: metric.clone(),
         rank: *rank,
         role: Some(role),
-        better: metric::better(metric, role),
+        better: metric::better_direction(metric, role),
         candidate_file: source.path.clone(),
         mode: MODE.to_owned(),
         mode_source: if settings.policy.kind == Kind::Rl { "declared" } else { "inferred" }.to_owned(),
         evidence: Evidence { one_sided: [0, series.values.len() as u64], ..Evidence::default() },
         rules: std::mem::take(&mut results.rules),
-        series: downsample::one_sided(&series),
+        series: downsample::one_sided_series(&series),
         ..CurveUnit::empty()
     };
     Ok(Some(JudgedCurve { unit, findings: results.findings, counts: true }))
 }
 
-fn outcome(measured: &TrendMeasure, noise: Option<&MetricNoise>) -> Measured {
-    Measured {
+fn outcome(measured: &TrendMeasure, noise: Option<&MetricNoise>) -> MeasuredRule {
+    MeasuredRule {
         rule: measured.rule,
         code: measured.code,
         value: measured.value,
-        limits: by_noise(measured, noise),
+        limits: limits_by_noise(measured, noise),
         step: measured.step,
         note: None,
         at_worst: Verdict::Fail,
@@ -128,24 +130,24 @@ fn outcome(measured: &TrendMeasure, noise: Option<&MetricNoise>) -> Measured {
 }
 
 /// The limits of a rule, replaced by limits from recorded repeats where there are some, but never below a third of its own.
-fn by_noise(measured: &TrendMeasure, noise: Option<&MetricNoise>) -> Limits {
+fn limits_by_noise(measured: &TrendMeasure, noise: Option<&MetricNoise>) -> LimitPair {
     let own = measured.limits;
     let recorded = noise.and_then(|noise| Some(noise.factors()).zip(noise.trends.get(measured.rule)));
     let Some(((warn, fail), largest)) = recorded.filter(|_| measured.is_noisy) else { return own };
     let limit = |own: Option<f64>, factor: f64| own.map(|own| (factor * largest).max(own / 3.0));
-    Limits { warn: limit(own.warn, warn), fail: limit(own.fail, fail) }
+    LimitPair { warn: limit(own.warn, warn), fail: limit(own.fail, fail) }
 }
 
 /// Means of windows for the picture; `None` for curves that are too short, or not of reinforcement learning.
-pub fn windows(pair: &CurvePair<'_>) -> Option<CurveWindows> {
+pub fn windows_of_pair(pair: &CurvePair<'_>) -> Option<CurveWindows> {
     if !pair.is_rl {
         return None;
     }
-    windows_of(&Trend::new(pair.points.iter()))
+    windows_of_trend(&Trend::new(pair.points.iter()))
 }
 
 /// Means of the windows of a trend; `None` where it is too short.
-pub fn windows_of(trend: &Trend) -> Option<CurveWindows> {
+pub fn windows_of_trend(trend: &Trend) -> Option<CurveWindows> {
     let windows = trend.windows();
     (trend.len() >= TREND_FROM).then(|| CurveWindows {
         to_step: windows.iter().map(|window| window.to_step).collect(),
@@ -155,24 +157,24 @@ pub fn windows_of(trend: &Trend) -> Option<CurveWindows> {
 }
 
 /// Values of the rules whose limits recorded repeats replace; `None` without such rules.
-pub fn repeated(pair: &CurvePair<'_>) -> Option<Repeated> {
+pub fn trend_repeat_measures(pair: &CurvePair<'_>) -> Option<RepeatMeasures> {
     // Both orders are measured, because neither repeat is the baseline.
     let swapped = pair.points.iter().map(|(step, b, c)| (step, c, b));
     let both = [Trend::new(pair.points.iter()), Trend::new(swapped)];
-    let all = both.iter().flat_map(|trend| measure(pair.role, &pair.metric, trend));
+    let all = both.iter().flat_map(|trend| trend_measures(pair.role, &pair.metric, trend));
     let noisy: Vec<_> =
         all.filter(|measured| measured.is_noisy).map(|measured| (measured.rule, measured.value)).collect();
-    (!noisy.is_empty()).then_some(Repeated::Trend(noisy))
+    (!noisy.is_empty()).then_some(RepeatMeasures::Trend(noisy))
 }
 
 /// Judges a setting that is logged at every step.
-pub fn constant(pair: &CurvePair<'_>, results: &mut RuleResults) {
+pub fn judge_constant(pair: &CurvePair<'_>, results: &mut RuleResults) {
     let Some(largest) = constant_difference(pair.points.iter()) else { return };
-    results.measure(Measured {
+    results.judge_measured(MeasuredRule {
         rule: "constant",
         code: &code::RL_CONSTANT,
         value: largest.value,
-        limits: Limits { warn: None, fail: Some(SCHEDULE) },
+        limits: LimitPair { warn: None, fail: Some(SCHEDULE) },
         step: Some(largest.step),
         note: None,
         at_worst: Verdict::Fail,
@@ -181,13 +183,13 @@ pub fn constant(pair: &CurvePair<'_>, results: &mut RuleResults) {
 
 /// The largest relative difference of a setting: over all steps, or only at the first step if the baseline's own value changes,
 /// because an adaptive controller changes it by what was sampled.
-pub fn constant_difference(points: impl Iterator<Item = (u64, f64, f64)>) -> Option<At> {
+pub fn constant_difference(points: impl Iterator<Item = (u64, f64, f64)>) -> Option<CurvePoint> {
     let finite: Vec<_> = points.filter(|(_, b, c)| b.is_finite() && c.is_finite()).collect();
     let (_, first, _) = *finite.first()?;
     let relative = |size: f64, b: f64| if size > 0.0 { (size / b.abs()).min(f64::MAX) } else { 0.0 };
     let apart = |b: f64, c: f64| relative((c - b).abs(), b);
     let still = finite.iter().all(|(_, b, _)| apart(first, *b) <= SCHEDULE);
     let judged = if still { finite.len() } else { 1 };
-    let all = finite.iter().take(judged).map(|(step, b, c)| At { step: *step, value: apart(*b, *c) });
+    let all = finite.iter().take(judged).map(|(step, b, c)| CurvePoint { step: *step, value: apart(*b, *c) });
     all.reduce(|a, b| if b.value > a.value { b } else { a })
 }

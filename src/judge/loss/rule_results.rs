@@ -1,7 +1,7 @@
 //! Results of one curve: outcomes of rules, and findings.
 
 use super::code;
-use super::limits::Limits;
+use super::limits::LimitPair;
 use super::preset::PresetOutcome;
 use crate::judge::rule::Rule;
 use crate::policy::loss::preset::Preset;
@@ -22,7 +22,7 @@ enum Weight {
 
 /// A rule with a measured value and limits.
 #[derive(Clone, Debug)]
-pub struct Measured {
+pub struct MeasuredRule {
     /// Stable name of the rule.
     pub rule: &'static str,
     /// The code of its finding.
@@ -30,7 +30,7 @@ pub struct Measured {
     /// The measured value, in the rule's own unit.
     pub value: f64,
     /// The limits.
-    pub limits: Limits,
+    pub limits: LimitPair,
     /// Step at which the value was taken.
     pub step: Option<u64>,
     /// Remark on the value; `None` where there is none.
@@ -59,22 +59,22 @@ impl RuleResults {
     }
 
     /// Adds a finding of `rule`, completed by `facts`.
-    pub fn say(&mut self, rule: &Rule, facts: impl FnOnce(Finding) -> Finding) {
+    pub fn add_finding(&mut self, rule: &Rule, facts: impl FnOnce(Finding) -> Finding) {
         self.findings.push(facts(Finding::new(rule, self.place.clone())));
     }
 
     /// Whether there is a finding of `rule`.
-    pub fn says(&self, rule: &Rule) -> bool {
+    pub fn has_finding(&self, rule: &Rule) -> bool {
         self.findings.iter().any(|finding| finding.is(rule))
     }
 
     /// Adds the outcome of a rule that was applied elsewhere.
-    pub fn note(&mut self, outcome: RuleOutcome) {
+    pub fn add_outcome(&mut self, outcome: RuleOutcome) {
         self.rules.push(outcome);
     }
 
     /// Applies `rules` and drops their findings, because a published rule decides.
-    pub fn beside(&mut self, rules: impl FnOnce(&mut Self)) {
+    pub fn show_beside_preset(&mut self, rules: impl FnOnce(&mut Self)) {
         self.with_weight(Weight::Beside, rules);
     }
 
@@ -92,9 +92,9 @@ impl RuleResults {
     }
 
     /// Compares a measured value with its limits: adds the outcome, and a finding where it does not pass.
-    pub fn measure(&mut self, measured: Measured) {
+    pub fn judge_measured(&mut self, measured: MeasuredRule) {
         let (_, direction) = RuleKind::held(measured.rule);
-        let Limits { warn, fail } = measured.limits;
+        let LimitPair { warn, fail } = measured.limits;
         let mut verdict = direction.verdict(measured.value, warn, fail).min(measured.at_worst);
         if self.strict && verdict == Verdict::Warn {
             verdict = Verdict::Fail;
@@ -112,7 +112,7 @@ impl RuleResults {
             Verdict::Warn => (Severity::Warn, warn.or(fail)),
             _ => return,
         };
-        self.say(measured.code, |finding| {
+        self.add_finding(measured.code, |finding| {
             finding
                 .with_severity(severity)
                 .with("value", measured.value)
@@ -122,7 +122,7 @@ impl RuleResults {
     }
 
     /// Adds the outcome of a published rule, and a finding where it does not pass.
-    pub fn preset(&mut self, preset: Preset, outcome: PresetOutcome) {
+    pub fn judge_preset(&mut self, preset: Preset, outcome: PresetOutcome) {
         let verdict = match outcome.pass {
             Some(true) => Verdict::Pass,
             Some(false) => Verdict::Fail,
@@ -142,7 +142,7 @@ impl RuleResults {
             Some(false) => &code::PRESET,
             None => &code::PRESET_EMPTY,
         };
-        self.say(rule, |finding| {
+        self.add_finding(rule, |finding| {
             finding
                 .with("preset", preset.as_str())
                 .with("value", outcome.value)

@@ -8,9 +8,9 @@ use std::f64::consts::FRAC_2_PI;
 
 use super::code;
 use super::curve_limits::CurveLimits;
-use super::limits::Limits;
-use super::rl::{Rooms, TREND_FROM, Trend, Widened, in_a_row, level_rooms};
-use super::rule_results::{Measured, RuleResults};
+use super::limits::LimitPair;
+use super::rl::{Rooms, TREND_FROM, Trend, Widened, level_rooms, reached_by_two_windows};
+use super::rule_results::{MeasuredRule, RuleResults};
 use crate::compare::curve::tail_len;
 use crate::pair::curve::CurvePair;
 use crate::verdict::Verdict;
@@ -36,10 +36,10 @@ pub(super) struct Scattered {
 impl Scattered {
     /// The scatter of a pair, if it explains a larger mean difference than the fixed limit allows, or the runs see different data;
     /// `None` otherwise, and for short curves.
-    pub(super) fn of(pair: &CurvePair<'_>, is_apart: bool, fixed: Limits) -> Option<Self> {
+    pub(super) fn from_pair(pair: &CurvePair<'_>, is_apart: bool, fixed: LimitPair) -> Option<Self> {
         let trend = Trend::new(pair.points.iter());
         let scattered = Self { scatter: trend.relative_scatter(), trend, is_apart };
-        let explains_more = fixed.fail.is_some_and(|fail| scattered.of_magnitudes() > fail);
+        let explains_more = fixed.fail.is_some_and(|fail| scattered.mean_of_magnitudes() > fail);
         let is_long = scattered.trend.len() >= TREND_FROM && scattered.scatter.is_finite();
         (is_long && (is_apart || explains_more)).then_some(scattered)
     }
@@ -47,7 +47,7 @@ impl Scattered {
     /// The mean of magnitudes that scatter alone explains: sqrt(2/pi) standard deviations for a normal distribution, with room for
     /// the estimation error.
     #[allow(clippy::cast_precision_loss, reason = "a count of steps")]
-    fn of_magnitudes(&self) -> f64 {
+    fn mean_of_magnitudes(&self) -> f64 {
         FRAC_2_PI.sqrt() * self.scatter * (1.0 + ESTIMATED / (self.trend.len() as f64).sqrt())
     }
 
@@ -57,14 +57,14 @@ impl Scattered {
         let chosen = || windows.iter().take(some.end).skip(some.start);
         #[allow(clippy::cast_precision_loss, reason = "eight windows at most")]
         let size = chosen().map(|window| window.baseline.abs()).sum::<f64>() / some.len().max(1) as f64;
-        if self.is_apart && size > 0.0 { level_rooms(&windows, some).over(size).plus } else { Rooms::NONE.plus }
+        if self.is_apart && size > 0.0 { level_rooms(&windows, some).relative_to(size).plus } else { Rooms::NONE.plus }
     }
 
     /// Limits of the level, widened by the scatter and the delay.
     pub(super) fn widen(&self, limits: &CurveLimits) -> CurveLimits {
         let count = self.trend.windows().len();
         let all = self.delay(0..count);
-        let mean = self.of_magnitudes();
+        let mean = self.mean_of_magnitudes();
         let error = self.error(tail_len(self.trend.len()));
         CurveLimits {
             mean: limits.mean.raised((mean + all.0, mean + all.1)),
@@ -89,7 +89,7 @@ impl Scattered {
         self.scatter / (steps.max(1) as f64).sqrt()
     }
 
-    fn level(&self, limits: Limits, delay: (f64, f64), error: f64) -> Limits {
+    fn level(&self, limits: LimitPair, delay: (f64, f64), error: f64) -> LimitPair {
         limits.raised((ERRORS.0 * error + delay.0, ERRORS.1 * error + delay.1))
     }
 
@@ -101,12 +101,12 @@ impl Scattered {
                 value: sign * (window.candidate - window.baseline) / window.baseline.abs().max(f64::MIN_POSITIVE),
                 rooms: Rooms { plus: self.delay(nth..nth + 1), ..Rooms::NONE },
             };
-            in_a_row(windows.iter().enumerate().map(apart), beyond)
+            reached_by_two_windows(windows.iter().enumerate().map(apart), beyond)
         };
         let (above, below) = (of(1.0), of(-1.0));
         let worst = if beyond(&above) >= beyond(&below) { above } else { below };
         let error = self.error(self.trend.len() / windows.len().max(1));
-        results.measure(Measured {
+        results.judge_measured(MeasuredRule {
             rule: "level_windows",
             code: &code::MEAN,
             value: worst.value.max(0.0),

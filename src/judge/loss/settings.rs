@@ -9,7 +9,7 @@ use crate::verdict::Profile;
 
 /// Policy, profile and noise that curves are judged by.
 #[derive(Clone, Copy, Debug)]
-pub struct Settings<'a> {
+pub struct LossSettings<'a> {
     /// The section of the policy.
     pub policy: &'a LossPolicy,
     /// Profile, which sets how severe the gate is.

@@ -9,23 +9,23 @@ use super::settings::own_policy;
 use crate::judge::rule::Rule;
 use crate::judge::rule::artifacts;
 use crate::kind::{Role, curve_name};
-use crate::pair::curve::align::{Obstacle, PairedBy};
-use crate::pair::curve::source::Source;
-use crate::pair::curve::{CurvePair, CurvePairing, Unpaired};
+use crate::pair::curve::align::{PairedBy, PairingObstacle};
+use crate::pair::curve::source::CurveSource;
+use crate::pair::curve::{CurvePair, CurvePairing, UnpairedCurve};
 use crate::policy::loss::MetricPolicy;
-use crate::read::curve::Note;
+use crate::read::curve::CurveNote;
 use crate::read::metric::{role, role_in_rl};
 use crate::result::finding::{Fact, Finding};
 use crate::verdict::{CheckId, Severity, Side};
 
 /// Adds the finding about a pair whose points could not be paired.
-pub fn obstacle(pair: &CurvePair<'_>, results: &mut RuleResults) {
+pub fn add_obstacle(pair: &CurvePair<'_>, results: &mut RuleResults) {
     let (baseline, candidate) = (&pair.baseline.series, &pair.candidate.series);
     match pair.obstacle() {
-        Some(Obstacle::Counters) => results.say(&code::COUNTERS, |finding| {
+        Some(PairingObstacle::Counters) => results.add_finding(&code::COUNTERS, |finding| {
             finding.with("baseline", baseline.counter.as_str()).with("candidate", candidate.counter.as_str())
         }),
-        Some(Obstacle::Lengths) => results.say(&code::BY_POSITION, |finding| {
+        Some(PairingObstacle::Lengths) => results.add_finding(&code::BY_POSITION, |finding| {
             let (b, c) = (baseline.steps.len(), candidate.steps.len());
             finding.with_severity(Severity::Incomplete).with("baseline", b).with("candidate", c)
         }),
@@ -34,12 +34,12 @@ pub fn obstacle(pair: &CurvePair<'_>, results: &mut RuleResults) {
 }
 
 /// Adds notes about a pair's files and steps.
-pub fn notes(pair: &CurvePair<'_>, results: &mut RuleResults) {
+pub fn add_source_notes(pair: &CurvePair<'_>, results: &mut RuleResults) {
     if pair.points.by == PairedBy::Position && pair.obstacle().is_none() {
         let sides = [&pair.baseline, &pair.candidate];
-        let counted = sides.into_iter().find(|source| source.notes.contains(&Note::UnusedCounter));
+        let counted = sides.into_iter().find(|source| source.notes.contains(&CurveNote::UnusedCounter));
         let blocks = must_be_whole(pair.role, pair.is_rl);
-        results.say(&code::BY_POSITION, |finding| {
+        results.add_finding(&code::BY_POSITION, |finding| {
             let finding = finding.with("paired", pair.points.len());
             let Some(source) = counted else { return finding };
             let severity = if blocks { Severity::Incomplete } else { Severity::Warn };
@@ -47,7 +47,7 @@ pub fn notes(pair: &CurvePair<'_>, results: &mut RuleResults) {
         });
     }
     if pair.shift != 0 {
-        results.say(&code::STEP_OFFSET, |finding| {
+        results.add_finding(&code::STEP_OFFSET, |finding| {
             let lower = if pair.shift > 0 { Side::Candidate } else { Side::Baseline };
             finding.with("side", lower.as_str()).with("by", pair.shift.unsigned_abs())
         });
@@ -57,28 +57,28 @@ pub fn notes(pair: &CurvePair<'_>, results: &mut RuleResults) {
         order(side, source, results);
         for note in &source.notes {
             match note {
-                Note::Truncated => results.say(&code::SOURCE_CUT, |finding| {
+                CurveNote::Truncated => results.add_finding(&code::SOURCE_CUT, |finding| {
                     finding.with("side", side.as_str()).with("path", source.path.as_str())
                 }),
-                Note::EncodingGuessed(encoding) => results.say(&code::ENCODING_GUESSED, |finding| {
+                CurveNote::EncodingGuessed(encoding) => results.add_finding(&code::ENCODING_GUESSED, |finding| {
                     finding
                         .with("encoding", encoding.to_uppercase())
                         .with("side", side.as_str())
                         .with("path", source.path.as_str())
                 }),
-                Note::NulBytes => results.say(&code::SOURCE_CUT, |finding| {
+                CurveNote::NulBytes => results.add_finding(&code::SOURCE_CUT, |finding| {
                     let finding = finding.with_severity(Severity::Info).with("nul", 1_u64);
                     finding.with("side", side.as_str()).with("path", source.path.as_str())
                 }),
-                Note::LongLines(count) => results.say(&code::SOURCE_CUT, |finding| {
+                CurveNote::LongLines(count) => results.add_finding(&code::SOURCE_CUT, |finding| {
                     let finding = finding.with_severity(Severity::Info).with("long", *count);
                     finding.with("side", side.as_str()).with("path", source.path.as_str())
                 }),
                 // It matters for zeros only.
-                Note::RoundedZeros(_) | Note::Decimals(..) => {}
+                CurveNote::RoundedZeros(_) | CurveNote::Decimals(..) => {}
                 // It matters for curves that are paired by position only.
-                Note::UnusedCounter => {}
-                Note::SkippedLines(count) => results.say(&code::SKIPPED_LINES, |finding| {
+                CurveNote::UnusedCounter => {}
+                CurveNote::SkippedLines(count) => results.add_finding(&code::SKIPPED_LINES, |finding| {
                     finding.with("count", *count).with("side", side.as_str()).with("path", source.path.as_str())
                 }),
             }
@@ -88,7 +88,7 @@ pub fn notes(pair: &CurvePair<'_>, results: &mut RuleResults) {
         let others: Vec<String> =
             pair.duplicates.iter().filter(|(of, _)| *of == side).map(|(_, path)| path.clone()).collect();
         if !others.is_empty() {
-            results.say(&code::DUPLICATE, |finding| {
+            results.add_finding(&code::DUPLICATE, |finding| {
                 finding.with("side", side.as_str()).with("path", used.path.as_str()).with("others", others)
             });
         }
@@ -100,7 +100,7 @@ fn intervals(pair: &CurvePair<'_>, results: &mut RuleResults) {
     let (b, c) = (pair.baseline.interval, pair.candidate.interval);
     let enough = pair.baseline.series.steps.len() > 1 && pair.candidate.series.steps.len() > 1;
     if b != c && enough && !pair.points.is_empty() && pair.points.is_numbered() {
-        results.say(&code::INTERVAL, |finding| {
+        results.add_finding(&code::INTERVAL, |finding| {
             let finding = finding.with("baseline", b).with("candidate", c).with("paired", pair.points.len());
             finding.with("by", pair.points.by.as_str())
         });
@@ -108,10 +108,11 @@ fn intervals(pair: &CurvePair<'_>, results: &mut RuleResults) {
 }
 
 /// Adds notes about the changes that were made to bring the steps of one side into order.
-fn order(side: Side, source: &Source<'_>, results: &mut RuleResults) {
+fn order(side: Side, source: &CurveSource<'_>, results: &mut RuleResults) {
     let order = &source.series.order;
     let mut say = |rule: &'static Rule, add: &dyn Fn(Finding) -> Finding| {
-        results.say(rule, |finding| add(finding.with("side", side.as_str()).with("path", source.path.as_str())));
+        results
+            .add_finding(rule, |finding| add(finding.with("side", side.as_str()).with("path", source.path.as_str())));
     };
     if order.repeated > 0 {
         say(&code::REPEATED, &|finding| finding.with("count", order.repeated));
@@ -134,13 +135,13 @@ fn order(side: Side, source: &Source<'_>, results: &mut RuleResults) {
 }
 
 /// Findings about metrics of one run for which several files could be meant; `pairing` pairs the files of the run with themselves.
-pub fn unclear(pairing: &CurvePairing<'_>, metrics: &BTreeMap<String, MetricPolicy>) -> Vec<Finding> {
-    unpaired(pairing, metrics).into_iter().filter(is_of_candidate).collect()
+pub fn unclear_file_findings(pairing: &CurvePairing<'_>, metrics: &BTreeMap<String, MetricPolicy>) -> Vec<Finding> {
+    unpaired_findings(pairing, metrics).into_iter().filter(is_of_candidate).collect()
 }
 
 /// Adds notes about the file of a curve of one run.
-pub fn notes_alone(pair: &CurvePair<'_>, results: &mut RuleResults) {
-    notes(pair, results);
+pub fn add_candidate_notes(pair: &CurvePair<'_>, results: &mut RuleResults) {
+    add_source_notes(pair, results);
     results.findings.retain(is_of_candidate);
 }
 
@@ -149,18 +150,18 @@ fn is_of_candidate(finding: &Finding) -> bool {
 }
 
 /// Findings about metrics that could not be paired.
-pub fn unpaired(pairing: &CurvePairing<'_>, metrics: &BTreeMap<String, MetricPolicy>) -> Vec<Finding> {
+pub fn unpaired_findings(pairing: &CurvePairing<'_>, metrics: &BTreeMap<String, MetricPolicy>) -> Vec<Finding> {
     let (unpaired, in_rl) = (&pairing.unpaired, pairing.has_rl());
     let mut findings: Vec<Finding> = unpaired.iter().filter_map(|unpaired| finding(unpaired, in_rl, metrics)).collect();
-    findings.extend(shown_alone(unpaired, metrics));
+    findings.extend(missing_metrics_finding(unpaired, metrics));
     findings
 }
 
 /// One finding about all metrics that no rule judges and only the baseline has: if one had become NaN on the candidate, it would
 /// have failed. Metrics of speed are left out, because they say nothing of the numbers that a run computed.
-fn shown_alone(unpaired: &[Unpaired], policies: &BTreeMap<String, MetricPolicy>) -> Option<Finding> {
+fn missing_metrics_finding(unpaired: &[UnpairedCurve], policies: &BTreeMap<String, MetricPolicy>) -> Option<Finding> {
     let names = unpaired.iter().filter_map(|unpaired| match unpaired {
-        Unpaired::OneSided { metric, role, is_rl, side: Side::Baseline, .. } if is_listed(*role, *is_rl) => {
+        UnpairedCurve::OneSided { metric, role, is_rl, side: Side::Baseline, .. } if is_listed(*role, *is_rl) => {
             Some(metric)
         }
         _ => None,
@@ -185,7 +186,7 @@ fn is_listed(role: Role, is_rl: bool) -> bool {
     role == Role::Other || is_rl && role.is_judged() && !named.contains(&role)
 }
 
-fn finding(unpaired: &Unpaired, in_rl: bool, metrics: &BTreeMap<String, MetricPolicy>) -> Option<Finding> {
+fn finding(unpaired: &UnpairedCurve, in_rl: bool, metrics: &BTreeMap<String, MetricPolicy>) -> Option<Finding> {
     let ignored = |metric: &String| own_policy(metrics, metric).is_some_and(|own| own.ignore);
     let is_shown = |metric: &str| {
         let role = if in_rl { role_in_rl(metric) } else { role(metric) };
@@ -197,11 +198,11 @@ fn finding(unpaired: &Unpaired, in_rl: bool, metrics: &BTreeMap<String, MetricPo
         (!ignored(metric) && !is_shown(metric)).then(|| finding.with("paths", paths.to_vec()))
     };
     match unpaired {
-        Unpaired::SeveralRuns { metric, rank, side, path } => {
+        UnpairedCurve::SeveralRuns { metric, rank, side, path } => {
             ambiguous(metric, *rank, *side, "runs", std::slice::from_ref(path))
         }
-        Unpaired::Ambiguous { metric, rank, side, paths } => ambiguous(metric, *rank, *side, "curve", paths),
-        Unpaired::OneSided { metric, rank, role, is_rl, side, path } => {
+        UnpairedCurve::Ambiguous { metric, rank, side, paths } => ambiguous(metric, *rank, *side, "curve", paths),
+        UnpairedCurve::OneSided { metric, rank, role, is_rl, side, path } => {
             let severity = match role {
                 Role::Reward | Role::EvalScore | Role::GradNorm if *is_rl => Severity::Incomplete,
                 Role::Loss => Severity::Incomplete,

@@ -32,7 +32,7 @@ pub enum Start {
 
 impl Start {
     /// Result for a loss; `None` where no step is finite on both sides.
-    pub fn of(measures: &CurveMeasures) -> Option<Self> {
+    pub fn from_measures(measures: &CurveMeasures) -> Option<Self> {
         let first = measures.first?;
         if first.value > FORWARD_NOISE {
             return Some(Self::Differs);
@@ -79,7 +79,7 @@ fn learns_alike(measures: &CurveMeasures) -> bool {
 fn uniform(measures: &CurveMeasures) -> Option<Option<u32>> {
     let (b, c) = *measures.start.first()?;
     // Half a printed digit, or two units in the last place.
-    let exact = (measures.resolution / 2.0).max(printed(&measures.start, b) / 2.0).max(SINGLE * b.abs());
+    let exact = (measures.resolution / 2.0).max(printed_unit(&measures.start, b) / 2.0).max(SINGLE * b.abs());
     if (b - c).abs() > 2.0 * exact {
         return None;
     }
@@ -92,7 +92,7 @@ fn uniform(measures: &CurveMeasures) -> Option<Option<u32>> {
 
 /// One unit of the last printed digit of `value`, if values are printed with as many significant digits as the longest of the first
 /// ones. 0 if that is as many as `float32` needs.
-fn printed(start: &[(f64, f64)], value: f64) -> f64 {
+fn printed_unit(start: &[(f64, f64)], value: f64) -> f64 {
     /// Digits that tell any two `float32` apart.
     const FULL: usize = 9;
     let parts =
@@ -140,17 +140,23 @@ fn classes(loss: f64, exact: f64) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::compare::curve::{Scale, measure};
-    use crate::pair::curve::align::{Aligned, Coverage, PairedBy};
+    use crate::compare::curve::{CurveScale, measure};
+    use crate::pair::curve::align::{AlignedPoints, PairedBy, StepCoverage};
     use crate::read::curve::series::Steps;
 
     fn start(pairs: &[(f64, f64)], resolution: f64) -> Option<Start> {
         let (baseline, candidate): (Vec<f64>, Vec<f64>) = pairs.iter().copied().unzip();
         let steps = Steps::Positions(baseline.len());
         let (baseline, candidate) = (baseline.into(), candidate.into());
-        let points =
-            Aligned { by: PairedBy::Step, steps, baseline, candidate, coverage: Coverage::default(), values: None };
-        Start::of(&measure(&points, Scale { floor: 1e-5, resolution, steps: None })?)
+        let points = AlignedPoints {
+            by: PairedBy::Step,
+            steps,
+            baseline,
+            candidate,
+            coverage: StepCoverage::default(),
+            values: None,
+        };
+        Start::from_measures(&measure(&points, CurveScale { floor: 1e-5, resolution, steps: None })?)
     }
 
     /// A fall from `first` in which the candidate differs by `apart` of the loss from the second step on.

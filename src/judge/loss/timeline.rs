@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::kind::Role;
 use crate::pair::curve::updates::skipped_steps;
 use crate::read::curve::CurveFile;
-use crate::read::curve::updates::Updates;
+use crate::read::curve::updates::UpdateHistory;
 use crate::read::metric;
 use crate::result::number::Number;
 use crate::result::run::{Course, Event, EventKind};
@@ -16,12 +16,13 @@ use crate::result::run::{Course, Event, EventKind};
 ///
 /// # Errors
 /// Errors of the disk, where points lie there.
-pub fn course(files: &[CurveFile], updates: Option<&Updates>) -> Result<Course> {
+pub fn course_of_run(files: &[CurveFile], updates: Option<&UpdateHistory>) -> Result<Course> {
     let skipped = skipped_steps(updates);
-    let mut course = Course { last_step: ending::last_step(files), ended: ending::ended(files), ..Course::default() };
+    let mut course =
+        Course { last_step: ending::last_step(files), ended: ending::ending_error(files), ..Course::default() };
     let mut events: Vec<Event> = Vec::new();
     if let Some(updates) = updates {
-        of_updates(updates, &mut course, &mut events);
+        add_updates(updates, &mut course, &mut events);
     }
     let broken = |role: Role| broken_steps(files, role);
     let gradients: BTreeSet<u64> = &broken(Role::GradNorm)? - &skipped;
@@ -49,7 +50,7 @@ pub fn is_telling(course: &Course) -> bool {
         || course.last_step.is_some()
 }
 
-fn of_updates(updates: &Updates, course: &mut Course, events: &mut Vec<Event>) {
+fn add_updates(updates: &UpdateHistory, course: &mut Course, events: &mut Vec<Event>) {
     course.skipped = Some(updates.records.iter().map(|record| record.skipped).sum());
     let mut before: Option<f64> = None;
     let mut changes: Vec<(u64, Number)> = Vec::new();
@@ -99,7 +100,7 @@ fn broken_steps(files: &[CurveFile], role: Role) -> Result<BTreeSet<u64>> {
 mod tests {
     use super::*;
     use crate::judge::loss::files::log;
-    use crate::read::curve::updates::updates_of;
+    use crate::read::curve::updates::updates_of_file;
 
     #[test]
     fn a_course_tells_skips_scale_and_the_first_value_that_is_not_finite() {
@@ -111,8 +112,8 @@ mod tests {
         };
         let file =
             log(&[line(1, "1.0", 8, 0), line(2, "inf", 4, 1), line(3, "inf", 4, 0), line(4, "1.0", 2, 1)].concat());
-        let updates = updates_of(file.updates.as_ref(), &file.series).expect("in memory");
-        let course = course(&[file], updates.as_ref()).expect("in memory");
+        let updates = updates_of_file(file.updates.as_ref(), &file.series).expect("in memory");
+        let course = course_of_run(&[file], updates.as_ref()).expect("in memory");
         assert_eq!((course.skipped, course.first_skip, course.scale_last), (Some(2), Some(2), Some(Number(2.0))));
         assert_eq!((course.first_non_finite_gradient, course.first_non_finite_loss), (Some(3), Some(4)));
         assert_eq!(course.scale, [(1, Number(8.0)), (2, Number(4.0)), (4, Number(2.0))]);
@@ -125,19 +126,19 @@ mod tests {
 
     #[test]
     fn events_are_at_most_so_many_with_the_end_among_them() {
-        let updates = Updates {
+        let updates = UpdateHistory {
             records: (1..=900)
-                .map(|step| crate::read::curve::updates::Update {
+                .map(|step| crate::read::curve::updates::UpdateRecord {
                     step: Some(step),
                     skipped: 1,
                     scale: Some(1e9 / step as f64),
                     ..Default::default()
                 })
                 .collect(),
-            is_told: true,
+            is_stated: true,
         };
         let error = "Traceback (most recent call last):\n File \"a.py\", line 1, in f\nKeyError: 'x'\n";
-        let course = course(&[log(error)], Some(&updates)).expect("in memory");
+        let course = course_of_run(&[log(error)], Some(&updates)).expect("in memory");
         assert_eq!(course.events.len(), Course::MOST_EVENTS);
         assert_eq!(course.events.last().map(|event| event.kind), Some(EventKind::End));
         assert!(course.scale.len() <= Course::MOST_SCALES + 1 && course.skipped == Some(900));

@@ -4,10 +4,10 @@
 
 use super::rule_results::RuleResults;
 use super::secondary_metrics::SCORE;
-use crate::compare::curve::{CurveMeasures, finite};
+use crate::compare::curve::{CurveMeasures, finite_points};
 use crate::judge::rule::artifacts::TOO_GOOD;
 use crate::kind::Role;
-use crate::median::median;
+use crate::median::upper_median;
 use crate::pair::curve::CurvePair;
 use crate::verdict::CheckId;
 
@@ -22,7 +22,7 @@ pub(super) fn judge(pair: &CurvePair<'_>, measures: &CurveMeasures, results: &mu
         _ => None,
     };
     let Some((kind, step, value, reference)) = found else { return };
-    results.say(&TOO_GOOD, |finding| {
+    results.add_finding(&TOO_GOOD, |finding| {
         let finding = finding.of_check(CheckId::Loss).with("kind", kind).with("value", value);
         finding.with("reference", reference).with("step", step.map(|step| step.to_string()).unwrap_or_default())
     });
@@ -33,7 +33,7 @@ type Found = (&'static str, Option<u64>, f64, f64);
 
 /// The first value above three times the baseline's best.
 fn score(pair: &CurvePair<'_>) -> Option<Found> {
-    let (steps, baseline, candidate) = finite(&pair.points);
+    let (steps, baseline, candidate) = finite_points(&pair.points);
     let best = baseline.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let above = steps.iter().zip(candidate.iter()).find(|(_, value)| best > 0.0 && **value > TIMES * best);
     above.map(|(step, value)| ("best", Some(step), *value, best))
@@ -42,7 +42,7 @@ fn score(pair: &CurvePair<'_>) -> Option<Found> {
 /// A first step that is better by as much as would fail if it were worse. In reinforcement learning answers are sampled, and the
 /// first step shows nothing.
 fn first_step(pair: &CurvePair<'_>, measures: &CurveMeasures) -> Option<Found> {
-    let (steps, baseline, candidate) = finite(&pair.points);
+    let (steps, baseline, candidate) = finite_points(&pair.points);
     let (b, c) = (*baseline.first()?, *candidate.first()?);
     let is_better = SCORE.fail.is_some_and(|fail| (c - b) / measures.median.max(1.0) > fail);
     (is_better && !pair.is_rl && baseline.len() > 1).then_some(("first", steps.get(0), c, b))
@@ -50,15 +50,15 @@ fn first_step(pair: &CurvePair<'_>, measures: &CurveMeasures) -> Option<Found> {
 
 /// A loss that lies below a third of the baseline's, over all steps.
 fn loss(pair: &CurvePair<'_>) -> Option<Found> {
-    let (_, baseline, candidate) = finite(&pair.points);
-    let (b, c) = (median(baseline.to_vec())?, median(candidate.to_vec())?);
+    let (_, baseline, candidate) = finite_points(&pair.points);
+    let (b, c) = (upper_median(baseline.to_vec())?, upper_median(candidate.to_vec())?);
     (c >= 0.0 && c * TIMES < b).then_some(("third", None, c, b))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::compare::curve::{Scale, measure};
+    use crate::compare::curve::{CurveScale, measure};
     use crate::pair::curve::pair_curves;
     use crate::read::curve::{self, CurveFile};
     use crate::verdict::Profile;
@@ -66,15 +66,15 @@ mod tests {
     fn file(metric: &str, values: &[f64]) -> CurveFile {
         let rows = (1..).zip(values).map(|(step, value): (u32, &f64)| format!("{step},{value}\n"));
         let text = format!("step,{metric}\n{}", rows.collect::<String>());
-        let source = std::sync::Arc::new(crate::fetch::Memory::new("log.csv", text.into_bytes()));
-        curve::read(source, curve::Format::Table, &crate::fetch::Room::unlimited()).expect("a curve").remove(0)
+        let source = std::sync::Arc::new(crate::fetch::MemorySource::new("log.csv", text.into_bytes()));
+        curve::read(source, curve::CurveFormat::Table, &crate::fetch::Room::unlimited()).expect("a curve").remove(0)
     }
 
     fn kind(metric: &str, baseline: &[f64], candidate: &[f64]) -> Option<String> {
         let (baseline, candidate) = ([file(metric, baseline)], [file(metric, candidate)]);
         let pairing = pair_curves(&baseline, &candidate).expect("in memory");
         let pair = pairing.pairs[0].load().expect("in memory");
-        let measures = measure(&pair.points, Scale { floor: 1e-5, resolution: 0.0, steps: None }).expect("finite");
+        let measures = measure(&pair.points, CurveScale { floor: 1e-5, resolution: 0.0, steps: None }).expect("finite");
         let mut results = RuleResults::new(metric.into(), Profile::Default);
         judge(&pair, &measures, &mut results);
         let [finding] = &results.findings[..] else { return None };

@@ -5,7 +5,7 @@
 
 use super::code;
 use crate::pair::curve::CurvePairing;
-use crate::read::curve::updates::Updates;
+use crate::read::curve::updates::UpdateHistory;
 use crate::result::finding::Finding;
 use crate::verdict::Severity;
 
@@ -55,14 +55,14 @@ pub fn judge(pairing: &CurvePairing<'_>) -> Option<Finding> {
 }
 
 /// The finding about skipped updates of one run.
-pub fn alone(pairing: &CurvePairing<'_>) -> Option<Finding> {
+pub fn skipped_finding(pairing: &CurvePairing<'_>) -> Option<Finding> {
     let [.., candidate] = &pairing.updates;
     let skipped = count(candidate.as_ref()?);
     severity(in_f64(skipped.skipped), skipped.of).map(|severity| finding(&skipped, severity))
 }
 
 /// The finding about updates of one run that took place with gradients that had overflowed.
-pub fn overflowed(updates: Option<&Updates>) -> Option<Finding> {
+pub fn overflow_finding(updates: Option<&UpdateHistory>) -> Option<Finding> {
     let updates = updates?;
     let broken = || updates.records.iter().enumerate().filter(|(_, record)| record.overflowed > 0);
     let (count, of) = (broken().count(), updates.records.len());
@@ -81,8 +81,8 @@ pub fn overflowed(updates: Option<&Updates>) -> Option<Finding> {
 }
 
 /// The same finding for two runs: a note if the baseline has a failing one as well.
-pub fn overflowed_in_pair(pairing: &CurvePairing<'_>) -> Option<Finding> {
-    let [baseline, candidate] = pairing.updates.each_ref().map(|updates| overflowed(updates.as_ref()));
+pub fn overflow_finding_of_pair(pairing: &CurvePairing<'_>) -> Option<Finding> {
+    let [baseline, candidate] = pairing.updates.each_ref().map(|updates| overflow_finding(updates.as_ref()));
     let is_alike = baseline.is_some_and(|finding| finding.severity == Severity::Fail);
     candidate.map(|finding| if is_alike { finding.with_severity(Severity::Info) } else { finding })
 }
@@ -117,14 +117,14 @@ fn in_f64(count: u64) -> f64 {
     count as f64
 }
 
-fn count(updates: &Updates) -> Skipped {
+fn count(updates: &UpdateHistory) -> Skipped {
     let mut found = Skipped::default();
     let (mut in_a_row, mut has_started, mut has_risen) = (0, false, false);
     let mut before: Option<f64> = None;
     for (place, record) in updates.records.iter().enumerate() {
-        let covered = updates.covered(place);
+        let covered = updates.covered_updates(place);
         let skipped = record.skipped.min(covered);
-        let highest = record.tried.into_iter().chain(record.scale).reduce(f64::max);
+        let highest = record.tried_scale.into_iter().chain(record.scale).reduce(f64::max);
         has_risen |= matches!((before, highest), (Some(before), Some(now)) if now > before);
         let above = record.scale.is_some_and(|scale| scale > FLOOR);
         for nth in 0..skipped {
@@ -148,24 +148,24 @@ fn count(updates: &Updates) -> Skipped {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::read::curve::updates::Update;
+    use crate::read::curve::updates::UpdateRecord;
 
     /// Updates of steps from 1 on: whether each was skipped, and the scale behind it.
-    fn updates(records: impl IntoIterator<Item = (bool, f64)>) -> Updates {
-        let record = |(step, (skipped, scale)): (u64, (bool, f64))| Update {
+    fn updates(records: impl IntoIterator<Item = (bool, f64)>) -> UpdateHistory {
+        let record = |(step, (skipped, scale)): (u64, (bool, f64))| UpdateRecord {
             step: Some(step),
             skipped: u64::from(skipped),
             scale: Some(scale),
-            ..Update::default()
+            ..UpdateRecord::default()
         };
-        Updates { records: (1..).zip(records).map(record).collect(), is_told: true }
+        UpdateHistory { records: (1..).zip(records).map(record).collect(), is_stated: true }
     }
 
-    fn pairing(baseline: Option<Updates>, candidate: Updates) -> CurvePairing<'static> {
+    fn pairing(baseline: Option<UpdateHistory>, candidate: UpdateHistory) -> CurvePairing<'static> {
         CurvePairing { updates: [baseline, Some(candidate)], ..CurvePairing::default() }
     }
 
-    fn every(nth: u64, scale: f64) -> Updates {
+    fn every(nth: u64, scale: f64) -> UpdateHistory {
         updates((1..=120).map(|step| (step % nth == 0, scale)))
     }
 
@@ -179,7 +179,7 @@ mod tests {
             (updates((1..=120).map(|step| (step <= 20, 2.0_f64.powi(32 - step.min(20))))), None),
             (updates((1..=120).map(|step| (step % 20 == 0, if step % 20 > 9 { 512.0 } else { 256.0 }))), None),
         ] {
-            let found = alone(&pairing(None, case)).map(|finding| finding.severity);
+            let found = skipped_finding(&pairing(None, case)).map(|finding| finding.severity);
             assert_eq!(found, expected);
         }
     }
@@ -204,9 +204,10 @@ mod tests {
         let probes = |tried: f64| {
             let mut updates = every(20, 512.0);
             let records = updates.records.iter();
-            let tried = records.map(|record| Update { tried: (record.skipped > 0).then_some(tried), ..record });
+            let tried =
+                records.map(|record| UpdateRecord { tried_scale: (record.skipped > 0).then_some(tried), ..record });
             updates.records = tried.collect();
-            alone(&pairing(None, updates)).map(|finding| finding.severity)
+            skipped_finding(&pairing(None, updates)).map(|finding| finding.severity)
         };
         assert_eq!((probes(1024.0), probes(512.0)), (None, Some(Severity::Fail)));
     }
@@ -216,21 +217,26 @@ mod tests {
         let of = |nth: u64| {
             let mut updates = every(1000, 1.0);
             let records = (1_u64..).zip(updates.records.iter());
-            let every_nth =
-                records.map(|(place, record)| Update { overflowed: u64::from(place.is_multiple_of(nth)), ..record });
+            let every_nth = records
+                .map(|(place, record)| UpdateRecord { overflowed: u64::from(place.is_multiple_of(nth)), ..record });
             updates.records = every_nth.collect();
-            overflowed(Some(&updates)).map(|finding| finding.severity)
+            overflow_finding(Some(&updates)).map(|finding| finding.severity)
         };
         assert_eq!([of(2), of(3), of(1000)], [Some(Severity::Fail), Some(Severity::Info), None]);
     }
 
     #[test]
     fn a_record_stands_for_the_updates_since_the_one_before() {
-        let every_ten = Updates {
+        let every_ten = UpdateHistory {
             records: (1..=12)
-                .map(|step| Update { step: Some(10 * step), skipped: 5, scale: Some(1.0), ..Update::default() })
+                .map(|step| UpdateRecord {
+                    step: Some(10 * step),
+                    skipped: 5,
+                    scale: Some(1.0),
+                    ..UpdateRecord::default()
+                })
                 .collect(),
-            is_told: true,
+            is_stated: true,
         };
         assert_eq!(
             count(&every_ten),

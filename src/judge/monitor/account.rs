@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use super::measure;
 use crate::hash::{self, ByHash, Hashes};
 use crate::kind::{MonitorKind, Statistic};
-use crate::pair::monitor::RowPair;
-use crate::read::monitor::{Keys, Row, Statistics};
+use crate::pair::monitor::MonitorRowPair;
+use crate::read::monitor::{MonitorKey, MonitorRow, MonitorStatistics};
 use crate::result::unit::Evidence;
 
 /// Kind and micro step of a row.
@@ -14,7 +14,7 @@ type Group = (MonitorKind, u64);
 
 /// Account of paired rows while they are walked over.
 #[derive(Debug, Default)]
-pub struct Account {
+pub struct RowAccount {
     evidence: Evidence,
     /// Rows that are finite on the candidate side only.
     pub(super) blind: u64,
@@ -46,9 +46,9 @@ enum State {
     Unmeasured,
 }
 
-impl Account {
+impl RowAccount {
     /// Counts the rows of a step, which come in the order in which the step computes them.
-    pub fn step(&mut self, pairs: &[RowPair]) {
+    pub fn step(&mut self, pairs: &[MonitorRowPair]) {
         let last = last_finite(pairs);
         for (place, pair) in pairs.iter().enumerate() {
             if pair.is_repeat {
@@ -62,7 +62,7 @@ impl Account {
         }
     }
 
-    fn row(&mut self, pair: &RowPair, is_masked: bool) {
+    fn row(&mut self, pair: &MonitorRowPair, is_masked: bool) {
         let state = state(pair);
         self.count(state, &pair.key, is_masked);
         if state == State::Broken {
@@ -71,13 +71,13 @@ impl Account {
     }
 
     /// Counts a row of a run without a baseline.
-    pub(super) fn alone(&mut self, row: &Row, key: &Keys) {
+    pub(super) fn count_lone_row(&mut self, row: &MonitorRow, key: &MonitorKey) {
         let state = state_alone(row);
         self.count(state, key, false);
     }
 
-    fn count(&mut self, state: State, key: &Keys, is_masked: bool) {
-        let tensor = || hash::of(&(key.kind, key.stage, &*key.name));
+    fn count(&mut self, state: State, key: &MonitorKey, is_masked: bool) {
+        let tensor = || hash::hash_of(&(key.kind, key.stage, &*key.name));
         if state == State::Undecided {
             self.undecided.entry(tensor()).or_insert((key.kind, 0)).1 += 1;
             return;
@@ -108,9 +108,9 @@ impl Account {
 }
 
 /// Index of the last finite row of each kind and micro step, for kinds whose values are computed from one another.
-fn last_finite(pairs: &[RowPair]) -> BTreeMap<Group, usize> {
+fn last_finite(pairs: &[MonitorRowPair]) -> BTreeMap<Group, usize> {
     let flows = |kind: MonitorKind| matches!(kind, MonitorKind::Actv | MonitorKind::ActvGrad);
-    let finite = |row: &Row| row.statistics.written().next().is_some() && row.statistics.are_finite();
+    let finite = |row: &MonitorRow| row.statistics.written().next().is_some() && row.statistics.are_finite();
     let places = pairs.iter().enumerate().filter(|(_, pair)| flows(pair.key.kind));
     places
         .filter(|(_, pair)| finite(&pair.baseline) && finite(&pair.candidate))
@@ -118,22 +118,22 @@ fn last_finite(pairs: &[RowPair]) -> BTreeMap<Group, usize> {
         .collect()
 }
 
-fn group(pair: &RowPair) -> Group {
+fn group(pair: &MonitorRowPair) -> Group {
     (pair.key.kind, pair.key.micro_step)
 }
 
 /// Whether a row is finite on the candidate side only, so that there is no baseline to compare with.
-pub(super) fn is_blind(pair: &RowPair) -> bool {
+pub(super) fn is_only_candidate_finite(pair: &MonitorRowPair) -> bool {
     pair.candidate.statistics.are_finite() && !pair.baseline.statistics.are_finite()
 }
 
-fn state(pair: &RowPair) -> State {
+fn state(pair: &MonitorRowPair) -> State {
     let (baseline, candidate) = (&pair.baseline.statistics, &pair.candidate.statistics);
     let mut both = baseline.written().filter_map(|(one, baseline)| Some((baseline, candidate.get(one)?))).peekable();
     if both.peek().is_none() {
         return State::Unmeasured;
     }
-    if is_blind(pair) {
+    if is_only_candidate_finite(pair) {
         return State::Blind;
     }
     if pair.baseline.is_undecided() && pair.candidate.is_undecided() {
@@ -143,13 +143,13 @@ fn state(pair: &RowPair) -> State {
     if !both.any(|(baseline, _)| baseline.is_finite()) {
         return State::Broken;
     }
-    let says_nothing = |row: &Row| is_one_number(&row.statistics, row.shape.as_deref());
+    let says_nothing = |row: &MonitorRow| is_one_number(&row.statistics, row.shape.as_deref());
     let same = measure::error(pair, |_| 0.0).is_none_or(|measured| measured.error <= 0.0) && candidate.are_finite();
     if same && says_nothing(&pair.baseline) && says_nothing(&pair.candidate) { State::Trivial } else { State::Telling }
 }
 
 /// State of a row by itself: each recorded number shows whether it is finite.
-fn state_alone(row: &Row) -> State {
+fn state_alone(row: &MonitorRow) -> State {
     match row.statistics.written().next() {
         None => State::Unmeasured,
         Some(_) if row.is_undecided() => State::Undecided,
@@ -161,7 +161,7 @@ fn state_alone(row: &Row) -> State {
 }
 
 /// Whether a tensor holds only zeros, or one number throughout. A nonzero tensor of a single element does not count.
-fn is_one_number(statistics: &Statistics, shape: Option<&str>) -> bool {
+fn is_one_number(statistics: &MonitorStatistics, shape: Option<&str>) -> bool {
     let sizes = |shape: &str| {
         let mut sizes = shape.split(|letter: char| !letter.is_ascii_digit()).filter(|size| !size.is_empty());
         sizes.all(|size| size == "1")

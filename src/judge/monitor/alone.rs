@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use super::account::Account;
+use super::account::RowAccount;
 use super::rules;
 use crate::judge::run::motion;
 use crate::kind::{MonitorKind, Statistic};
-use crate::read::monitor::{Keyed, Parameter, Row, Statistics, Step};
+use crate::read::monitor::{KeyedRow, MonitorParameter, MonitorRow, MonitorStatistics, MonitorStep};
 use crate::result::finding::Finding;
 use crate::result::identity::own_finding;
 use crate::result::number::Number;
@@ -32,7 +32,7 @@ struct Updates {
 }
 
 /// The walk over the rows of a rank.
-pub struct Walk {
+pub struct LoneWalk {
     rank: u64,
     /// Whether numbers are rounded, so that a small update may not show.
     is_rounded: bool,
@@ -40,16 +40,16 @@ pub struct Walk {
     /// Findings about rows.
     findings: Vec<Finding>,
     /// Account of the rows.
-    account: Account,
+    account: RowAccount,
     kinds: BTreeSet<MonitorKind>,
     /// Parameters in the order in which they were first seen.
     parameters: Vec<Updates>,
     /// Index of each parameter in `parameters`.
-    places: HashMap<Parameter, usize>,
+    places: HashMap<MonitorParameter, usize>,
 }
 
 /// Everything found in the rows of one rank.
-pub struct Walked {
+pub struct LoneWalkResult {
     /// Findings about rows and parameters.
     pub findings: Vec<Finding>,
     /// The first row that is NaN or infinite.
@@ -62,7 +62,7 @@ pub struct Walked {
     pub motion: Looked,
 }
 
-impl Walk {
+impl LoneWalk {
     /// Starts a walk over the tables of `rank`; `is_rounded` says whether their numbers are rounded.
     pub fn new(rank: u64, is_rounded: bool) -> Self {
         Self {
@@ -70,7 +70,7 @@ impl Walk {
             is_rounded,
             culprit: None,
             findings: Vec::new(),
-            account: Account::default(),
+            account: RowAccount::default(),
             kinds: BTreeSet::new(),
             parameters: Vec::new(),
             places: HashMap::new(),
@@ -78,20 +78,20 @@ impl Walk {
     }
 
     /// Walks over the rows of a step.
-    pub fn step(&mut self, update: i64, step: Step) {
+    pub fn step(&mut self, update: i64, step: MonitorStep) {
         let mut rows = step.rows;
         rows.sort_by(|a, b| {
-            let place = |row: &Keyed| (row.key.kind, row.key.micro_step, row.order);
+            let place = |row: &KeyedRow| (row.key.kind, row.key.micro_step, row.order);
             place(a).cmp(&place(b)).then_with(|| a.key.cmp(&b.key))
         });
         for (place, keyed) in rows.iter().enumerate() {
             if keyed.row.statistics.written().next().is_none() && keyed.row.nans.is_none() {
                 continue;
             }
-            self.account.alone(&keyed.row, &keyed.key);
+            self.account.count_lone_row(&keyed.row, &keyed.key);
             self.kinds.insert(keyed.key.kind);
             if self.culprit.is_none()
-                && let Some(statistic) = non_finite(&keyed.row)
+                && let Some(statistic) = non_finite_statistic(&keyed.row)
             {
                 self.blame(keyed, statistic, update, place);
             }
@@ -99,7 +99,7 @@ impl Walk {
         self.updates(&rows);
     }
 
-    fn blame(&mut self, keyed: &Keyed, statistic: &'static str, update: i64, place: usize) {
+    fn blame(&mut self, keyed: &KeyedRow, statistic: &'static str, update: i64, place: usize) {
         let (row, kind) = (&keyed.row, keyed.key.kind);
         let name = row.name.to_string();
         let value = Statistic::ALL.into_iter().find(|one| one.as_str() == statistic);
@@ -136,8 +136,8 @@ impl Walk {
     }
 
     /// Notes which parameters an update changes, and which have a gradient that is not zero.
-    fn updates(&mut self, rows: &[Keyed]) {
-        let mut before: HashMap<Parameter, Statistics> = HashMap::new();
+    fn updates(&mut self, rows: &[KeyedRow]) {
+        let mut before: HashMap<MonitorParameter, MonitorStatistics> = HashMap::new();
         for keyed in rows.iter().filter(|keyed| keyed.key.kind == MonitorKind::ParamOrigin) {
             before.insert(keyed.key.parameter(), keyed.row.statistics);
         }
@@ -162,7 +162,7 @@ impl Walk {
         }
     }
 
-    fn parameter(&mut self, parameter: Parameter, name: &Arc<str>) -> &mut Updates {
+    fn parameter(&mut self, parameter: MonitorParameter, name: &Arc<str>) -> &mut Updates {
         let next = self.parameters.len();
         let place = *self.places.entry(parameter).or_insert(next);
         if place == next {
@@ -174,9 +174,9 @@ impl Walk {
     }
 
     /// Ends the walk and returns its result.
-    pub fn finish(mut self) -> Walked {
+    pub fn finish(mut self) -> LoneWalkResult {
         let motion = self.motion();
-        Walked {
+        LoneWalkResult {
             findings: self.findings,
             culprit: self.culprit,
             evidence: self.account.finish(),
@@ -211,9 +211,9 @@ impl Walk {
         let names: Vec<&str> = frozen.iter().map(|one| &*one.name).collect();
         let told = if !has_moved && first.recorded >= STANDSTILL {
             let intervals = usize::try_from(first.recorded).unwrap_or(usize::MAX);
-            Some(motion::standstill("updates", first.since, frozen.len(), intervals))
+            Some(motion::standstill_finding("updates", first.since, frozen.len(), intervals))
         } else {
-            motion::frozen(&names, of, first.recorded)
+            motion::frozen_finding(&names, of, first.recorded)
         };
         let told = told.map(|finding| finding.of_check(CheckId::Monitor).with("rank", self.rank));
         self.findings.extend(told);
@@ -228,7 +228,7 @@ fn most<'a>(mut updated: impl Iterator<Item = &'a Updates>) -> usize {
 }
 
 /// Whether all statistics are the same numbers.
-fn is_same(before: &Statistics, after: &Statistics) -> bool {
+fn is_same(before: &MonitorStatistics, after: &MonitorStatistics) -> bool {
     let bits = |value: Option<f64>| value.map(f64::to_bits);
     let mut written = before.written().peekable();
     written.peek().is_some() && written.all(|(one, value)| bits(after.get(one)) == Some(value.to_bits()))
@@ -236,7 +236,7 @@ fn is_same(before: &Statistics, after: &Statistics) -> bool {
 
 /// Name of the statistic that is NaN or infinite, or `nans` for the count of NaN. A row of nothing but NaN may stand for an absent tensor
 /// unless it is a parameter, and -inf without NaN in an activation is the mask of an attention.
-pub fn non_finite(row: &Row) -> Option<&'static str> {
+pub fn non_finite_statistic(row: &MonitorRow) -> Option<&'static str> {
     if row.is_undecided() && !row.kind.is_parameter() {
         return None;
     }

@@ -1,9 +1,9 @@
 //! Cause of the difference of a row, from its kind and from the other rows of the step.
 
 use crate::kind::{MonitorKind, Statistic};
-use crate::median::median;
-use crate::pair::monitor::RowPair;
-use crate::read::monitor::Row;
+use crate::median::upper_median;
+use crate::pair::monitor::MonitorRowPair;
+use crate::read::monitor::MonitorRow;
 use crate::result::unit::MonitorCause;
 
 /// Smallest gradient that counts for a common factor, relative to the largest.
@@ -30,12 +30,12 @@ impl From<MonitorCause> for Cause {
 
 /// The cause of `pair`, the first row that differs among the `pairs` of its step. `is_start` marks the first step of both runs; `is_alone`
 /// means that a single rank was recorded, so its gradients are not reduced over ranks.
-pub(super) fn of(pair: &RowPair, pairs: &[RowPair], is_start: bool, is_alone: bool) -> Cause {
+pub(super) fn row_cause(pair: &MonitorRowPair, pairs: &[MonitorRowPair], is_start: bool, is_alone: bool) -> Cause {
     let kind = pair.key.kind;
     let is_gradient = kind.is_gradient() || kind == MonitorKind::Comm;
     if let Some(factor) = common_factor(kind, pairs).filter(|_| is_gradient) {
         // The first row that differs is a reduced one: the unreduced ones of its step come before it.
-        let is_before = |other: &&RowPair| other.key.kind == MonitorKind::GradUnreduced;
+        let is_before = |other: &&MonitorRowPair| other.key.kind == MonitorKind::GradUnreduced;
         let unreduced = pairs.iter().filter(is_before).count() * usize::from(kind == MonitorKind::GradReduced);
         return Cause { cause: MonitorCause::Scaled, factor: Some(factor), unreduced };
     }
@@ -55,23 +55,24 @@ pub(super) fn of(pair: &RowPair, pairs: &[RowPair], is_start: bool, is_alone: bo
 }
 
 /// Whether an activation is the model's input: the first one of its micro step, or a later row with the same statistics.
-pub(super) fn is_input(pair: &RowPair, pairs: &[RowPair]) -> bool {
-    let is_first = |other: &&RowPair| {
+pub(super) fn is_input(pair: &MonitorRowPair, pairs: &[MonitorRowPair]) -> bool {
+    let is_first = |other: &&MonitorRowPair| {
         (other.key.kind, other.key.model, other.key.micro_step)
             == (MonitorKind::Actv, pair.key.model, pair.key.micro_step)
     };
     pair.key.kind == MonitorKind::Actv
-        && pairs.iter().find(is_first).is_some_and(|first| alike(&first.baseline, &pair.baseline))
+        && pairs.iter().find(is_first).is_some_and(|first| have_same_statistics(&first.baseline, &pair.baseline))
 }
 
 /// Whether two rows of a file have the same statistics.
-pub(super) fn alike(one: &Row, other: &Row) -> bool {
+pub(super) fn have_same_statistics(one: &MonitorRow, other: &MonitorRow) -> bool {
     one.statistics == other.statistics && one.statistics.written().next().is_some()
 }
 
 /// The factor by which all gradients of a kind differ; `None` where they share none.
-fn common_factor(kind: MonitorKind, pairs: &[RowPair]) -> Option<f64> {
-    let size = |row: &Row| row.statistics.get(Statistic::Norm).or_else(|| row.statistics.largest()).map(f64::abs);
+fn common_factor(kind: MonitorKind, pairs: &[MonitorRowPair]) -> Option<f64> {
+    let size =
+        |row: &MonitorRow| row.statistics.get(Statistic::Norm).or_else(|| row.statistics.largest()).map(f64::abs);
     let sizes: Vec<(f64, f64)> = pairs
         .iter()
         .filter(|pair| pair.key.kind == kind)
@@ -85,6 +86,6 @@ fn common_factor(kind: MonitorKind, pairs: &[RowPair]) -> Option<f64> {
     }
     let spread = ratios.iter().fold(f64::NEG_INFINITY, |most, ratio| most.max(*ratio))
         - ratios.iter().fold(f64::INFINITY, |least, ratio| least.min(*ratio));
-    let factor = median(ratios)?;
+    let factor = upper_median(ratios)?;
     (spread < MOST_SPREAD * (factor - 1.0).abs()).then_some(factor)
 }

@@ -4,7 +4,7 @@ use crate::judge::rule::Rule;
 use crate::judge::run::rules::REPLICAS_DIFFER;
 use crate::kind::MonitorKind;
 use crate::layout::placement::ModuleKind;
-use crate::read::monitor::{Differing, Keys};
+use crate::read::monitor::{DifferingRow, MonitorKey};
 use crate::result::finding::Finding;
 use crate::result::identity::own_finding;
 use crate::result::number::Number;
@@ -15,7 +15,7 @@ use crate::verdict::{CheckId, Side};
 const BEHIND_SUM: &str = "behind_sum";
 
 /// The finding of the first row whose copies differ.
-pub fn finding(differing: &Differing, side: Side) -> Finding {
+pub fn finding(differing: &DifferingRow, side: Side) -> Finding {
     let ranks: Vec<String> = differing.ranks.iter().map(u64::to_string).collect();
     let finding = Finding::new(&REPLICAS_DIFFER, &*differing.name).of_check(CheckId::Monitor);
     let finding = finding.with("side", side.as_str()).with("step", differing.step).with("ranks", ranks);
@@ -29,10 +29,10 @@ pub fn is_behind_sum(finding: &Finding) -> bool {
 }
 
 /// Whether a row is the result of a sum over the ranks of one tensor-parallel group.
-fn is_summed(key: &Keys) -> bool {
-    let (module, rest) = key.module();
+fn is_summed(key: &MonitorKey) -> bool {
+    let (module, rest) = key.split_module();
     let is_output = rest.starts_with(".output");
-    match ModuleKind::of(module, "") {
+    match ModuleKind::from_path(module, "") {
         ModuleKind::Row | ModuleKind::Embedding => key.kind == MonitorKind::Actv && is_output,
         ModuleKind::Column => key.kind == MonitorKind::ActvGrad && !is_output,
         _ => false,
@@ -40,12 +40,12 @@ fn is_summed(key: &Keys) -> bool {
 }
 
 /// The culprit of a candidate whose rows agree with the baseline's, and whose copies differ from `update` on.
-pub fn culprit(differing: &Differing, update: i64) -> Culprit {
-    culprit_of(differing, update, &REPLICAS_DIFFER, cause(differing.key.kind))
+pub fn culprit(differing: &DifferingRow, update: i64) -> Culprit {
+    row_culprit(differing, update, &REPLICAS_DIFFER, cause(differing.key.kind))
 }
 
 /// The culprit for one row, under `rule` and with `cause`.
-pub fn culprit_of(differing: &Differing, update: i64, rule: &Rule, cause: MonitorCause) -> Culprit {
+pub fn row_culprit(differing: &DifferingRow, update: i64, rule: &Rule, cause: MonitorCause) -> Culprit {
     let name = differing.name.to_string();
     let mut culprit = Culprit {
         order: differing.order,

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use crate::hash::FastMap;
 use crate::kind::MonitorKind;
-use crate::read::monitor::Keys;
+use crate::read::monitor::MonitorKey;
 use crate::result::number::Number;
 use crate::result::unit::{MonitorMap, MonitorPoint};
 
@@ -22,15 +22,15 @@ const LEAST: (usize, usize) = (25, 100);
 
 /// Size that the picture of one rank may have.
 #[derive(Clone, Copy, Debug)]
-pub struct Room {
+pub struct PictureRoom {
     points: usize,
     layers: usize,
     columns: usize,
 }
 
-impl Room {
+impl PictureRoom {
     /// The size for each of `ranks` ranks.
-    pub fn of(ranks: usize) -> Self {
+    pub fn for_ranks(ranks: usize) -> Self {
         let share = |full: usize, least: usize| (full * FULL_RANKS / ranks.max(FULL_RANKS)).max(least);
         Self { points: share(MOST_POINTS, 200), layers: share(FULL.0, LEAST.0), columns: share(FULL.1, LEAST.1) }
     }
@@ -38,7 +38,7 @@ impl Room {
 
 /// Errors while they are collected.
 pub(super) struct Picture {
-    room: Room,
+    room: PictureRoom,
     /// Number of steps that will be added.
     steps: usize,
     /// First step of each column.
@@ -54,7 +54,7 @@ pub(super) struct Picture {
 }
 
 impl Picture {
-    pub(super) fn new(room: Room, steps: usize) -> Self {
+    pub(super) fn new(room: PictureRoom, steps: usize) -> Self {
         Self {
             room,
             steps: steps.max(1),
@@ -68,7 +68,7 @@ impl Picture {
     }
 
     /// Begins the `nth` step, whose number is `step`.
-    pub(super) fn begin(&mut self, nth: usize, step: u64) {
+    pub(super) fn begin_step(&mut self, nth: usize, step: u64) {
         let width = self.steps.min(self.room.columns);
         if nth * width / self.steps >= self.columns.len() {
             self.columns.push(step);
@@ -76,7 +76,7 @@ impl Picture {
     }
 
     /// Adds a row with its error, and the `ratio` of the error to its limit.
-    pub(super) fn add(&mut self, key: &Keys, name: &str, step: u64, error: f64, ratio: f64) {
+    pub(super) fn add(&mut self, key: &MonitorKey, name: &str, step: u64, error: f64, ratio: f64) {
         let last =
             self.points.iter_mut().rev().take_while(|point| point.step == step).find(|point| point.kind == key.kind);
         match last {
@@ -108,7 +108,7 @@ impl Picture {
     }
 
     /// Marks the culprit's row, so that it is drawn.
-    pub(super) fn keep(&mut self, key: &Keys, step: u64) {
+    pub(super) fn keep_culprit(&mut self, key: &MonitorKey, step: u64) {
         self.kept = Some((layer_of(&key.name).to_owned(), step, key.kind));
     }
 
@@ -193,8 +193,8 @@ fn rounded(ratio: f64) -> f64 {
 mod tests {
     use super::*;
 
-    fn key(name: &str) -> Keys {
-        Keys { model: 0, kind: MonitorKind::Actv, stage: 0, name: name.into(), micro_step: 0, occurrence: 0 }
+    fn key(name: &str) -> MonitorKey {
+        MonitorKey { model: 0, kind: MonitorKind::Actv, stage: 0, name: name.into(), micro_step: 0, occurrence: 0 }
     }
 
     #[test]
@@ -206,11 +206,11 @@ mod tests {
 
     #[test]
     fn thinning_keeps_the_culprit_and_the_bounds() {
-        let mut picture = Picture::new(Room::of(64), 3000);
+        let mut picture = Picture::new(PictureRoom::for_ranks(64), 3000);
         for step in 0..3000_u64 {
-            picture.begin(usize::try_from(step).expect("small"), step);
+            picture.begin_step(usize::try_from(step).expect("small"), step);
             if step == 1500 {
-                picture.keep(&key("b.output.0"), step);
+                picture.keep_culprit(&key("b.output.0"), step);
             }
             for name in (0..60).map(|layer| format!("layer{layer}.output.0")).chain(["b.output.0".to_owned()]) {
                 let error = if step == 777 { 1.0 } else { 0.1 };

@@ -2,7 +2,7 @@
 
 use crate::dtype::Dtype;
 use crate::kind::Statistic;
-use crate::read::monitor::Row;
+use crate::read::monitor::MonitorRow;
 
 /// The coarsest element type that values were rounded to, ordered from fine to coarse.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -53,7 +53,7 @@ impl Precision {
     }
 
     /// Relative error above which a sudden rise is wrong, with 1 % of slack for the rounding of the numbers themselves.
-    pub fn wrong(self) -> f64 {
+    pub fn wrong_limit(self) -> f64 {
         if self == Self::Fp32 { 1.01e-3 } else { self.limit() }
     }
 
@@ -74,7 +74,7 @@ impl Precision {
 
     /// Precision of the values of a row: from its recorded type, else from the digits of an activation. `None` for integers and where it is
     /// unknown.
-    pub fn of(row: &Row, decimals: Option<u32>) -> Option<Self> {
+    pub fn from_row(row: &MonitorRow, decimals: Option<u32>) -> Option<Self> {
         match row.dtype.as_deref() {
             Some(name) => of_dtype(Dtype::parse(name)?),
             None if row.kind.is_activation() => of_digits(row, decimals),
@@ -85,7 +85,7 @@ impl Precision {
 
 impl Precision {
     /// Precision in which a parameter is stored: from its recorded type, else from its digits.
-    pub fn of_parameter(row: &Row, decimals: Option<u32>) -> Self {
+    pub fn from_parameter(row: &MonitorRow, decimals: Option<u32>) -> Self {
         let named = row.dtype.as_deref().and_then(Dtype::parse).and_then(of_dtype);
         named.or_else(|| of_digits(row, decimals)).unwrap_or_default()
     }
@@ -103,7 +103,7 @@ fn of_dtype(dtype: Dtype) -> Option<Precision> {
 
 /// The coarsest type that can represent both max and min. Integers give no answer, nor do numbers of at most three bits, which may be the
 /// limits of a clamp.
-fn of_digits(row: &Row, decimals: Option<u32>) -> Option<Precision> {
+fn of_digits(row: &MonitorRow, decimals: Option<u32>) -> Option<Precision> {
     let ends = [row.statistics.get(Statistic::Min)?, row.statistics.get(Statistic::Max)?];
     let tells = |value: f64| value.is_finite() && value.fract().abs() > 0.0;
     if !ends.into_iter().all(tells) || ends.into_iter().all(|value| has_bits(value, 3, decimals)) {
@@ -158,6 +158,6 @@ mod tests {
     fn looser_types_have_wider_limits() {
         let all = Precision::ALL;
         assert!(all.windows(2).all(|two| two[0].limit() < two[1].limit() && two[0].epsilon() < two[1].epsilon()));
-        assert!(all.into_iter().all(|one| one.wrong() >= one.limit() && one.horizon() > one.limit()));
+        assert!(all.into_iter().all(|one| one.wrong_limit() >= one.limit() && one.horizon() > one.limit()));
     }
 }

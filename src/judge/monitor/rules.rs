@@ -47,7 +47,7 @@ rules! {
 }
 
 /// A finding about a rank as a whole, or about the whole model where ranks are merged.
-pub fn of_rank(rule: &'static Rule, rank: Option<u64>) -> Finding {
+pub fn rank_finding(rule: &'static Rule, rank: Option<u64>) -> Finding {
     let place = rank.map_or_else(|| "all ranks".to_owned(), |rank| format!("rank {rank}"));
     with_rank(Finding::new(rule, place), rank)
 }

@@ -4,13 +4,13 @@
 //! the parameter before and after the update: a wrong optimizer changes its size or sign at once, in most parameters, and in all
 //! statistics of each. docs/monitor.md derives the limits.
 
-use super::measure::{self, Written};
+use super::measure::{self, FileRounding};
 use super::precision::Precision;
 use crate::hash::{FastMap, FastSet};
 use crate::kind::{MonitorKind, Statistic};
-use crate::median::median;
-use crate::pair::monitor::RowPair;
-use crate::read::monitor::{Parameter, Statistics};
+use crate::median::upper_median;
+use crate::pair::monitor::MonitorRowPair;
+use crate::read::monitor::{MonitorParameter, MonitorStatistics};
 use crate::verdict::PerSide;
 
 /// Statistics that are compared; a mean adds nothing to the norm.
@@ -68,26 +68,26 @@ impl Pattern {
 #[derive(Clone, Copy, Debug)]
 struct Change {
     statistic: Statistic,
-    of: PerSide<f64>,
+    deltas: PerSide<f64>,
     /// Part of the difference that rounding explains.
     floor: f64,
 }
 
 impl Change {
     fn size(&self) -> f64 {
-        self.of.baseline.abs().max(self.of.candidate.abs())
+        self.deltas.baseline.abs().max(self.deltas.candidate.abs())
     }
 
     /// Difference beyond rounding, over the larger change.
     fn error(&self) -> f64 {
-        ((self.of.candidate - self.of.baseline).abs() - self.floor).max(0.0) / self.size()
+        ((self.deltas.candidate - self.deltas.baseline).abs() - self.floor).max(0.0) / self.size()
     }
 }
 
 /// The measurable update of a parameter.
 #[derive(Debug)]
 struct Update {
-    parameter: Parameter,
+    parameter: MonitorParameter,
     changes: Vec<Change>,
 }
 
@@ -109,13 +109,13 @@ impl Update {
     /// Whether only one side moved the parameter.
     fn is_one_sided(&self) -> bool {
         let stands = |of: fn(&Change) -> f64| self.changes.iter().all(|change| of(change).abs() <= change.floor);
-        stands(|change| change.of.baseline) != stands(|change| change.of.candidate)
+        stands(|change| change.deltas.baseline) != stands(|change| change.deltas.candidate)
     }
 }
 
 /// A parameter whose update is wrong.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Wrong {
+pub(super) struct WrongUpdate {
     /// A statistic that shows it.
     pub(super) statistic: Statistic,
     /// Difference relative to the larger update; for a decay, relative to the parameter.
@@ -126,8 +126,8 @@ pub(super) struct Wrong {
 
 /// The judged updates of a step.
 #[derive(Debug, Default)]
-pub(super) struct Updates {
-    wrong: FastMap<Parameter, Wrong>,
+pub(super) struct JudgedUpdates {
+    wrong: FastMap<MonitorParameter, WrongUpdate>,
     /// Pattern of the wrong updates, and the factor of scaled ones.
     pub(super) pattern: Option<(Pattern, Option<f64>)>,
     /// Number of parameters whose update could be measured.
@@ -136,9 +136,9 @@ pub(super) struct Updates {
     pub(super) worst: Option<f64>,
 }
 
-impl Updates {
+impl JudgedUpdates {
     /// Returns the update of `parameter` if it is wrong.
-    pub(super) fn of(&self, parameter: &Parameter) -> Option<Wrong> {
+    pub(super) fn wrong_update(&self, parameter: &MonitorParameter) -> Option<WrongUpdate> {
         self.wrong.get(parameter).copied()
     }
 
@@ -152,7 +152,7 @@ impl Updates {
 #[derive(Clone, Copy)]
 pub(super) struct Circumstances {
     /// Rounding of the files.
-    pub(super) written: Written,
+    pub(super) written: FileRounding,
     /// Decimals of the baseline's numbers.
     pub(super) decimals: Option<u32>,
     /// Precision of the activations.
@@ -165,7 +165,7 @@ pub(super) struct Circumstances {
 #[derive(Debug, Default)]
 pub(super) struct Motion {
     /// Latest statistics of each parameter.
-    last: FastMap<Parameter, PerSide<Statistics>>,
+    last: FastMap<MonitorParameter, PerSide<MonitorStatistics>>,
     /// Sum over all updates of the largest change of an element.
     travelled: f64,
     /// The largest median difference of updates so far.
@@ -182,22 +182,22 @@ impl Motion {
     /// noise: they are judged with the others, but not individually.
     pub(super) fn judge(
         &mut self,
-        pairs: &[RowPair],
+        pairs: &[MonitorRowPair],
         at: Circumstances,
-        is_noise: impl Fn(&RowPair) -> bool,
-        is_parted: impl Fn(&RowPair) -> bool,
-    ) -> Updates {
+        is_noise: impl Fn(&MonitorRowPair) -> bool,
+        is_parted: impl Fn(&MonitorRowPair) -> bool,
+    ) -> JudgedUpdates {
         self.note(pairs, MonitorKind::ParamOrigin);
-        let updated: Vec<&RowPair> =
+        let updated: Vec<&MonitorRowPair> =
             pairs.iter().filter(|pair| pair.key.kind == MonitorKind::ParamUpdated && !pair.is_repeat).collect();
-        let judged: Vec<&RowPair> = updated.iter().copied().filter(|pair| !is_noise(pair)).collect();
+        let judged: Vec<&MonitorRowPair> = updated.iter().copied().filter(|pair| !is_noise(pair)).collect();
         let all: Vec<Update> = judged.iter().filter_map(|pair| self.update(pair, at)).collect();
         let ends = all.iter().flat_map(|update| &update.changes).filter(|change| change.statistic != Statistic::Norm);
-        let step = ends.map(|change| change.of.baseline.abs()).fold(0.0, f64::max);
+        let step = ends.map(|change| change.deltas.baseline.abs()).fold(0.0, f64::max);
         self.travelled += step;
-        let mut updates = Updates { measured: all.len(), ..Updates::default() };
+        let mut updates = JudgedUpdates { measured: all.len(), ..JudgedUpdates::default() };
         self.judge_most(&all, at, &mut updates);
-        let parted: FastSet<Parameter> =
+        let parted: FastSet<MonitorParameter> =
             judged.iter().filter(|pair| is_parted(pair)).map(|pair| pair.key.parameter()).collect();
         judge_each(all.iter().filter(|update| !parted.contains(&update.parameter)), at, &mut updates);
         if updates.wrong.is_empty() {
@@ -209,7 +209,7 @@ impl Motion {
         updates
     }
 
-    fn note(&mut self, pairs: &[RowPair], kind: MonitorKind) {
+    fn note(&mut self, pairs: &[MonitorRowPair], kind: MonitorKind) {
         for pair in pairs.iter().filter(|pair| pair.key.kind == kind && !pair.is_repeat) {
             let statistics = PerSide { baseline: pair.baseline.statistics, candidate: pair.candidate.statistics };
             self.last.insert(pair.key.parameter(), statistics);
@@ -217,16 +217,16 @@ impl Motion {
     }
 
     /// Measures the changes by an update; `None` where rounding hides them.
-    fn update(&self, pair: &RowPair, at: Circumstances) -> Option<Update> {
+    fn update(&self, pair: &MonitorRowPair, at: Circumstances) -> Option<Update> {
         let before = self.last.get(&pair.key.parameter())?;
         let change = |statistic: Statistic| {
-            let change = |now: &Statistics, before: &Statistics| {
+            let change = |now: &MonitorStatistics, before: &MonitorStatistics| {
                 Some(now.get(statistic)? - before.get(statistic)?).filter(|change| change.is_finite())
             };
             let baseline = change(&pair.baseline.statistics, &before.baseline)?;
             let candidate = change(&pair.candidate.statistics, &before.candidate)?;
             let floor = 2.0 * rounding(pair, statistic, at);
-            Some(Change { statistic, of: PerSide { baseline, candidate }, floor })
+            Some(Change { statistic, deltas: PerSide { baseline, candidate }, floor })
         };
         let changes: Vec<Change> =
             FOLLOWED.into_iter().filter_map(change).filter(|one| one.size() >= MEASURABLE * one.floor).collect();
@@ -235,8 +235,9 @@ impl Motion {
     }
 
     /// Judges all updates together by their median difference: in healthy runs most of them agree.
-    fn judge_most(&mut self, all: &[Update], at: Circumstances, updates: &mut Updates) {
-        let Some(middle) = median(all.iter().map(Update::error).collect()).filter(|_| all.len() >= LEAST_STATISTICS)
+    fn judge_most(&mut self, all: &[Update], at: Circumstances, updates: &mut JudgedUpdates) {
+        let Some(middle) =
+            upper_median(all.iter().map(Update::error).collect()).filter(|_| all.len() >= LEAST_STATISTICS)
         else {
             return;
         };
@@ -251,7 +252,7 @@ impl Motion {
 }
 
 /// Judges each update by itself, where the runs still agree closely or only one side makes the update.
-fn judge_each<'a>(all: impl Iterator<Item = &'a Update>, at: Circumstances, updates: &mut Updates) {
+fn judge_each<'a>(all: impl Iterator<Item = &'a Update>, at: Circumstances, updates: &mut JudgedUpdates) {
     let is_calm = at.precision == Precision::Fp32 && at.growth < CALM;
     let is_wrong = |update: &&Update| {
         let error = update.error();
@@ -260,25 +261,25 @@ fn judge_each<'a>(all: impl Iterator<Item = &'a Update>, at: Circumstances, upda
     add(all.filter(is_wrong), OF_ONE, updates);
 }
 
-fn add<'a>(wrong: impl Iterator<Item = &'a Update>, limit: f64, updates: &mut Updates) {
+fn add<'a>(wrong: impl Iterator<Item = &'a Update>, limit: f64, updates: &mut JudgedUpdates) {
     for update in wrong {
         let Some(change) = update.least() else { continue };
         let (statistic, error) = (change.statistic, change.error());
         updates.worst = Some(updates.worst.unwrap_or(0.0).max(error / limit));
-        updates.wrong.entry(update.parameter.clone()).or_insert(Wrong { statistic, error, limit });
+        updates.wrong.entry(update.parameter.clone()).or_insert(WrongUpdate { statistic, error, limit });
     }
 }
 
 /// Judges weight decay. It takes the same share of every element, so the norm, min and max of a parameter differ by one share, which is
 /// the same in several parameters.
-fn judge_decay(pairs: &[&RowPair], at: Circumstances, updates: &mut Updates) {
+fn judge_decay(pairs: &[&MonitorRowPair], at: Circumstances, updates: &mut JudgedUpdates) {
     let (is_fine, most) = (at.precision == Precision::Fp32, at.precision.horizon() / OVER_GROWTH);
     if at.growth >= if is_fine { CALM } else { most } {
         return;
     }
     // With coarser types all three statistics have to show the share.
     let least_statistics = if is_fine { LEAST_STATISTICS } else { FOLLOWED.len() };
-    let mut shares: Vec<(f64, f64, Parameter)> = pairs
+    let mut shares: Vec<(f64, f64, MonitorParameter)> = pairs
         .iter()
         .filter_map(|pair| decay(pair, at, least_statistics).map(|(share, floor)| (share, floor, pair.key.parameter())))
         .collect();
@@ -298,7 +299,7 @@ fn judge_decay(pairs: &[&RowPair], at: Circumstances, updates: &mut Updates) {
     let is_many = best.len() >= least && best.len() as f64 >= part * pairs.len() as f64;
     let Some(found) = shares.get(best).filter(|_| is_many) else { return };
     for (share, floor, parameter) in found {
-        let wrong = Wrong { statistic: Statistic::Norm, error: share.abs(), limit: *floor };
+        let wrong = WrongUpdate { statistic: Statistic::Norm, error: share.abs(), limit: *floor };
         updates.worst = Some(updates.worst.unwrap_or(0.0).max(share.abs() / floor));
         updates.wrong.insert(parameter.clone(), wrong);
     }
@@ -307,7 +308,7 @@ fn judge_decay(pairs: &[&RowPair], at: Circumstances, updates: &mut Updates) {
 
 /// The share by which the norm, min and max of a parameter differ, and the largest share that rounding explains. `None` where the shares
 /// are not equal.
-fn decay(pair: &RowPair, at: Circumstances, least_statistics: usize) -> Option<(f64, f64)> {
+fn decay(pair: &MonitorRowPair, at: Circumstances, least_statistics: usize) -> Option<(f64, f64)> {
     let (baseline, candidate) = (&pair.baseline.statistics, &pair.candidate.statistics);
     let largest = baseline.largest().unwrap_or(0.0);
     let mut shares = Vec::new();
@@ -321,17 +322,17 @@ fn decay(pair: &RowPair, at: Circumstances, least_statistics: usize) -> Option<(
             floor = floor.max(least / b.abs());
         }
     }
-    let share = median(shares.clone()).filter(|_| shares.len() >= least_statistics)?;
+    let share = upper_median(shares.clone()).filter(|_| shares.len() >= least_statistics)?;
     let is_one = shares.iter().all(|other| (other - share).abs() <= ALIKE * share.abs());
     is_one.then_some((share, floor))
 }
 
 /// Rounding of a parameter's statistic: of a sum in any order for the norm, and of an element for the others.
-fn rounding(pair: &RowPair, statistic: Statistic, at: Circumstances) -> f64 {
+fn rounding(pair: &MonitorRowPair, statistic: Statistic, at: Circumstances) -> f64 {
     let scale = measure::scale(&pair.baseline.statistics, statistic).unwrap_or(0.0);
-    let of_type = Precision::of_parameter(&pair.baseline, at.decimals).epsilon();
+    let of_type = Precision::from_parameter(&pair.baseline, at.decimals).epsilon();
     let of_sum = if statistic == Statistic::Norm { measure::rounding_of_sum(&pair.baseline) } else { 0.0 };
-    at.written.unit + scale * (of_type.max(of_sum) + at.written.of_versions())
+    at.written.unit + scale * (of_type.max(of_sum) + at.written.version_rounding())
 }
 
 /// Pattern of the wrong updates, and the factor of scaled ones.
@@ -339,20 +340,20 @@ fn pattern<'a>(wrong: impl Iterator<Item = &'a Update> + Clone) -> (Pattern, Opt
     let stands = |of: fn(&Change) -> f64| {
         wrong.clone().all(|update| update.changes.iter().all(|change| of(change).abs() <= change.floor))
     };
-    if stands(|change| change.of.candidate) {
+    if stands(|change| change.deltas.candidate) {
         return (Pattern::Stands, None);
     }
-    if stands(|change| change.of.baseline) {
+    if stands(|change| change.deltas.baseline) {
         return (Pattern::Moves, None);
     }
     let factors: Vec<f64> = wrong
         .filter_map(Update::largest)
-        .map(|change| change.of.candidate / change.of.baseline)
+        .map(|change| change.deltas.candidate / change.deltas.baseline)
         .filter(|factor| factor.is_finite())
         .collect();
-    let Some(factor) = median(factors.clone()) else { return (Pattern::Other, None) };
+    let Some(factor) = upper_median(factors.clone()) else { return (Pattern::Other, None) };
     let distances: Vec<f64> = factors.iter().map(|other| (other - factor).abs()).collect();
-    let is_one = median(distances).is_some_and(|spread| spread <= ALIKE * (factor - 1.0).abs());
+    let is_one = upper_median(distances).is_some_and(|spread| spread <= ALIKE * (factor - 1.0).abs());
     if is_one { (Pattern::Scaled, Some(factor)) } else { (Pattern::Other, None) }
 }
 
@@ -378,18 +379,18 @@ pub(super) fn has_key_part(name: &str) -> bool {
 
 /// The smallest gradient of a parameter relative to its largest: the root of the smallest over the root of the largest second moment.
 /// A parameter with a share below the noise is partly driven by noise.
-pub(super) fn smallest_share(statistics: &Statistics) -> Option<f64> {
+pub(super) fn smallest_share(statistics: &MonitorStatistics) -> Option<f64> {
     let (least, most) = (statistics.get(Statistic::Min)?, statistics.get(Statistic::Max)?);
     (least > 0.0 && most.is_finite() && most > 0.0).then(|| (least / most).sqrt())
 }
 
 /// Parameters that are partly driven by noise.
 #[derive(Debug, Default)]
-pub(super) struct Parted(FastSet<Parameter>);
+pub(super) struct PartlyNoise(FastSet<MonitorParameter>);
 
-impl Parted {
+impl PartlyNoise {
     /// Adds a bias whose second moment shows that a part of it is noise.
-    pub(super) fn note(&mut self, pair: &RowPair, noise: f64) {
+    pub(super) fn note(&mut self, pair: &MonitorRowPair, noise: f64) {
         let is_bias = pair.key.name.ends_with("bias");
         let is_noise = || smallest_share(&pair.baseline.statistics).is_some_and(|share| share < noise);
         if pair.key.kind == MonitorKind::ExpAvgSq && is_bias && is_noise() {
@@ -398,7 +399,7 @@ impl Parted {
     }
 
     /// Whether `parameter` is partly driven by noise.
-    pub(super) fn has(&self, parameter: &Parameter) -> bool {
+    pub(super) fn has(&self, parameter: &MonitorParameter) -> bool {
         has_key_part(&parameter.name) || self.0.contains(parameter)
     }
 }
@@ -422,10 +423,10 @@ mod tests {
     fn update(changes: &[(f64, f64)]) -> Update {
         let change = |(statistic, (baseline, candidate)): (Statistic, &(f64, f64))| Change {
             statistic,
-            of: PerSide { baseline: *baseline, candidate: *candidate },
+            deltas: PerSide { baseline: *baseline, candidate: *candidate },
             floor: 1e-8,
         };
-        let parameter = Parameter { model: 0, stage: 0, name: "fc.weight".into() };
+        let parameter = MonitorParameter { model: 0, stage: 0, name: "fc.weight".into() };
         Update { parameter, changes: FOLLOWED.into_iter().zip(changes).map(change).collect() }
     }
 

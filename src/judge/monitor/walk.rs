@@ -2,21 +2,21 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::account::{Account, is_blind};
+use super::account::{RowAccount, is_only_candidate_finite};
 use super::cause::{self, Cause};
-use super::measure::{self, Measured, Written};
-use super::picture::{Picture, Room};
+use super::measure::{self, FileRounding, RowError};
+use super::picture::{Picture, PictureRoom};
 use super::precision::Precision;
 use super::rules;
-use super::update::{Circumstances, Motion, Parted, Updates};
+use super::update::{Circumstances, JudgedUpdates, Motion, PartlyNoise};
 use crate::dtype::Dtype;
 use crate::hash::{FastMap, FastSet};
 use crate::judge::apply_policy::decide;
 use crate::judge::rule::Rule;
 use crate::kind::{MonitorKind, Statistic};
-use crate::pair::monitor::RowPair;
+use crate::pair::monitor::MonitorRowPair;
 use crate::policy::Policy;
-use crate::read::monitor::{Keys, Parameter, Row, Statistics};
+use crate::read::monitor::{MonitorKey, MonitorParameter, MonitorRow, MonitorStatistics};
 use crate::result::finding::Finding;
 use crate::result::identity::own_finding;
 use crate::result::number::Number;
@@ -33,13 +33,13 @@ const CREST: f64 = 4.0;
 
 /// Settings of the walk over a rank.
 #[derive(Clone, Copy)]
-pub struct Setting<'a> {
+pub struct WalkSetting<'a> {
     /// The rank; `None` where ranks are merged.
     pub rank: Option<u64>,
     /// Policy that decides what counts.
     pub policy: &'a Policy,
     /// Rounding of the files.
-    pub written: Written,
+    pub written: FileRounding,
     /// Number of decimals of the baseline's numbers; `None` where they are written in full.
     pub decimals: Option<u32>,
     /// Whether the first step of both runs is the same, so that parameters have to be equal there.
@@ -49,7 +49,7 @@ pub struct Setting<'a> {
     /// Number of steps that will be walked over.
     pub steps: usize,
     /// Size of the picture in documents.
-    pub room: Room,
+    pub room: PictureRoom,
 }
 
 /// Rules that still apply.
@@ -65,7 +65,7 @@ enum Reach {
 
 /// The path of a parameter since the first step.
 struct Way {
-    first: Statistics,
+    first: MonitorStatistics,
     /// Largest relative movement so far.
     moved: f64,
     /// Largest error of this parameter that was accepted.
@@ -84,7 +84,7 @@ struct Defect {
 }
 
 /// Result of a walk.
-pub struct Walked {
+pub struct RankWalkResult {
     /// Findings about rows, and about the noise horizon.
     pub findings: Vec<Finding>,
     /// The first row that breaks a rule and counts.
@@ -106,14 +106,14 @@ pub struct Walked {
     /// Errors by layer and step.
     pub heatmap: Option<MonitorMap>,
     /// Key of the culprit's row.
-    pub key: Option<Keys>,
+    pub key: Option<MonitorKey>,
     /// Indexes of the policy's limits that matched a row.
     pub used: BTreeSet<usize>,
 }
 
 /// The walk over the rows of a rank.
-pub struct Walk<'a> {
-    setting: Setting<'a>,
+pub struct RankWalk<'a> {
+    setting: WalkSetting<'a>,
     reach: Reach,
     /// Exact rules that a waived defect broke. Later defects of the same rule follow from it.
     accepted: Vec<&'static Rule>,
@@ -122,25 +122,25 @@ pub struct Walk<'a> {
     growth: f64,
     /// The largest difference of a gradient so far, relative to the largest gradient of its step.
     gradient: f64,
-    parameters: FastMap<Parameter, Way>,
+    parameters: FastMap<MonitorParameter, Way>,
     /// The largest accepted error of a parameter, which later rows inherit.
     handed_on: f64,
     /// Movement of the parameters so far.
     motion: Motion,
     /// Parameters of which a part is noise.
-    parted: Parted,
+    parted: PartlyNoise,
     /// Parameters whose gradient is noise.
-    noise_driven: FastSet<Parameter>,
+    noise_driven: FastSet<MonitorParameter>,
     /// Modules of the noise-driven parameters, by model and stage.
     noisy_modules: FastMap<(u64, i64), FastSet<String>>,
     horizon: Option<u64>,
     findings: Vec<Finding>,
     culprit: Option<Culprit>,
-    key: Option<Keys>,
+    key: Option<MonitorKey>,
     /// Indexes of the policy's limits that matched a row.
     used: BTreeSet<usize>,
     /// Account of the rows.
-    account: Account,
+    account: RowAccount,
     /// The first row that is finite on the candidate side only, with its step.
     first_blind: Option<(String, u64)>,
     /// Number of rows after the culprit that exceed their limit too.
@@ -158,24 +158,24 @@ pub struct Walk<'a> {
 struct StepView<'p> {
     update: i64,
     is_start: bool,
-    pairs: &'p [RowPair],
+    pairs: &'p [MonitorRowPair],
     largest: BTreeMap<(u64, MonitorKind), [f64; 4]>,
     /// Outputs of modules with a noise-driven parameter.
-    noisy_outputs: Vec<&'p Row>,
+    noisy_outputs: Vec<&'p MonitorRow>,
     /// Judged updates of the step, once its gradients are known.
-    updates: Option<Updates>,
+    updates: Option<JudgedUpdates>,
 }
 
 impl StepView<'_> {
     /// The largest statistics of the kind and model of a row.
-    fn largest_of(&self, pair: &RowPair) -> Option<[f64; 4]> {
+    fn largest_of(&self, pair: &MonitorRowPair) -> Option<[f64; 4]> {
         self.largest.get(&(pair.key.model, pair.key.kind)).copied()
     }
 }
 
-impl<'a> Walk<'a> {
+impl<'a> RankWalk<'a> {
     /// Starts a walk.
-    pub fn new(setting: Setting<'a>) -> Self {
+    pub fn new(setting: WalkSetting<'a>) -> Self {
         Self {
             reach: Reach::All,
             accepted: Vec::new(),
@@ -185,14 +185,14 @@ impl<'a> Walk<'a> {
             parameters: FastMap::default(),
             handed_on: 0.0,
             motion: Motion::default(),
-            parted: Parted::default(),
+            parted: PartlyNoise::default(),
             noise_driven: FastSet::default(),
             noisy_modules: FastMap::default(),
             horizon: None,
             findings: Vec::new(),
             culprit: None,
             key: None,
-            account: Account::default(),
+            account: RowAccount::default(),
             first_blind: None,
             spread: 0,
             used: BTreeSet::new(),
@@ -206,7 +206,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Walks over the rows of a step, which come in the order in which the step computes them.
-    pub fn step(&mut self, update: i64, pairs: &[RowPair]) {
+    pub fn step(&mut self, update: i64, pairs: &[MonitorRowPair]) {
         let mut largest: BTreeMap<(u64, MonitorKind), [f64; 4]> = BTreeMap::new();
         for pair in pairs {
             measure::raise(largest.entry((pair.key.model, pair.key.kind)).or_default(), pair);
@@ -222,7 +222,7 @@ impl<'a> Walk<'a> {
             noisy_outputs: Vec::new(),
             updates: None,
         };
-        self.picture.begin(self.steps, u64::try_from(update).unwrap_or(0));
+        self.picture.begin_step(self.steps, u64::try_from(update).unwrap_or(0));
         for (place, pair) in pairs.iter().enumerate() {
             self.row(&mut view, pair, place);
         }
@@ -230,30 +230,30 @@ impl<'a> Walk<'a> {
         self.steps += 1;
     }
 
-    fn row<'p>(&mut self, view: &mut StepView<'p>, pair: &'p RowPair, place: usize) {
-        if is_blind(pair) {
+    fn row<'p>(&mut self, view: &mut StepView<'p>, pair: &'p MonitorRowPair, place: usize) {
+        if is_only_candidate_finite(pair) {
             self.first_blind.get_or_insert_with(|| (pair.candidate.name.to_string(), pair.candidate.step));
         }
-        if let Some(precision) = Precision::of(&pair.baseline, self.setting.decimals) {
+        if let Some(precision) = Precision::from_row(&pair.baseline, self.setting.decimals) {
             self.precision = self.precision.max(precision);
         }
         if pair.key.kind == MonitorKind::ParamUpdated && view.updates.is_none() {
             view.updates = Some(self.judge_updates(view.pairs));
         }
-        let defect = match self.exact(pair) {
+        let defect = match self.exact_defect(pair) {
             Some(defect) => Some(defect),
             None if self.is_noise_driven(view, pair) => None,
-            None => self.updated(view, pair).or_else(|| self.inexact(view, pair)),
+            None => self.update_defect(view, pair).or_else(|| self.inexact_defect(view, pair)),
         };
         if let Some(defect) = defect {
-            self.take(defect, view, pair, place);
+            self.record_defect(defect, view, pair, place);
         }
         self.note_noise(view, pair);
         self.parted.note(pair, self.precision.noise() + 2.0 * self.gradient);
     }
 
     /// Returns the defect of a row under the exact rules: NaN, infinity, types and shapes.
-    fn exact(&mut self, pair: &RowPair) -> Option<Defect> {
+    fn exact_defect(&mut self, pair: &MonitorRowPair) -> Option<Defect> {
         let (statistic, rule) = if let Some(statistic) = non_finite(pair) {
             (statistic, &rules::NON_FINITE)
         } else if differ(
@@ -284,9 +284,9 @@ impl<'a> Walk<'a> {
     }
 
     /// Judges the updates of a step, as long as numbers are judged. Parameters with limits in the policy are left out.
-    fn judge_updates(&mut self, pairs: &[RowPair]) -> Updates {
+    fn judge_updates(&mut self, pairs: &[MonitorRowPair]) -> JudgedUpdates {
         if self.reach > Reach::All {
-            return Updates::default();
+            return JudgedUpdates::default();
         }
         let at = Circumstances {
             written: self.setting.written,
@@ -296,7 +296,7 @@ impl<'a> Walk<'a> {
         };
         let limits = &self.setting.policy.monitor.limits;
         let (noise_driven, parted) = (&self.noise_driven, &self.parted);
-        let is_noise = |pair: &RowPair| {
+        let is_noise = |pair: &MonitorRowPair| {
             let has_limit = limits.iter().any(|rule| rule.fits(&pair.candidate.name, pair.key.kind));
             has_limit || noise_driven.contains(&pair.key.parameter())
         };
@@ -308,9 +308,9 @@ impl<'a> Walk<'a> {
     }
 
     /// Returns the defect of a parameter's update, if it is wrong.
-    fn updated(&mut self, view: &StepView<'_>, pair: &RowPair) -> Option<Defect> {
+    fn update_defect(&mut self, view: &StepView<'_>, pair: &MonitorRowPair) -> Option<Defect> {
         let is_update = pair.key.kind == MonitorKind::ParamUpdated && self.reach == Reach::All && !pair.is_repeat;
-        let wrong = view.updates.as_ref().filter(|_| is_update)?.of(&pair.key.parameter())?;
+        let wrong = view.updates.as_ref().filter(|_| is_update)?.wrong_update(&pair.key.parameter())?;
         self.show(pair, wrong.error, wrong.limit);
         Some(Defect {
             rule: &rules::UPDATE,
@@ -323,11 +323,11 @@ impl<'a> Walk<'a> {
     }
 
     /// Returns the defect of a row whose error exceeds its limit and the errors before it.
-    fn inexact(&mut self, view: &StepView<'_>, pair: &RowPair) -> Option<Defect> {
+    fn inexact_defect(&mut self, view: &StepView<'_>, pair: &MonitorRowPair) -> Option<Defect> {
         let kind = pair.key.kind;
         if kind == MonitorKind::ParamOrigin && view.is_start {
-            self.parameter(pair);
-            let unequal = measure::unequal(pair, self.setting.written);
+            self.parameter_movement(pair);
+            let unequal = measure::start_error(pair, self.setting.written);
             self.show(pair, unequal.map_or(0.0, |measured| measured.error), self.precision.limit());
             let [_, wrong] = self.limits(pair);
             return self.judge(unequal?, 0.0, wrong);
@@ -336,7 +336,8 @@ impl<'a> Walk<'a> {
         let measured = self.error(view, pair, noise + 2.0 * self.gradient)?;
         // A row below its floor is noise, which does not count as growth.
         let growth = if self.is_noise(view, pair) { measured.error } else { self.error(view, pair, noise)?.error };
-        let share = if kind.is_parameter() { self.parameter(pair) * self.precision.share_of_movement() } else { 0.0 };
+        let share =
+            if kind.is_parameter() { self.parameter_movement(pair) * self.precision.share_of_movement() } else { 0.0 };
         let share = share.max(self.share_of_noise(pair));
         let own =
             self.parameters.get(&pair.key.parameter()).filter(|_| kind.is_parameter()).map_or(0.0, |own| own.error);
@@ -362,12 +363,12 @@ impl<'a> Walk<'a> {
 
     /// Share by which a partly noise-driven parameter, and the output of its module, may differ. An element moves by at most one full update
     /// per step on each side. The root mean square is assumed to be a quarter of the largest element.
-    fn share_of_noise(&self, pair: &RowPair) -> f64 {
+    fn share_of_noise(&self, pair: &MonitorRowPair) -> f64 {
         let travelled = self.motion.travelled();
         let parameter = match pair.key.kind {
             kind if kind.is_parameter() => pair.key.parameter(),
-            MonitorKind::Actv if pair.key.module().1.starts_with(".output") => {
-                Parameter { name: format!("{}.bias", pair.key.module().0).into(), ..pair.key.parameter() }
+            MonitorKind::Actv if pair.key.split_module().1.starts_with(".output") => {
+                MonitorParameter { name: format!("{}.bias", pair.key.split_module().0).into(), ..pair.key.parameter() }
             }
             _ => return 0.0,
         };
@@ -377,7 +378,7 @@ impl<'a> Walk<'a> {
     }
 
     /// The error of a row. A gradient or moment may differ by `noise` times the largest of its kind.
-    fn error(&self, view: &StepView<'_>, pair: &RowPair, noise: f64) -> Option<Measured> {
+    fn error(&self, view: &StepView<'_>, pair: &MonitorRowPair, noise: f64) -> Option<RowError> {
         let kind = pair.key.kind;
         let largest = view.largest_of(pair).filter(|_| is_summed(kind)).unwrap_or_default();
         measure::error(pair, |statistic: Statistic| {
@@ -386,7 +387,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Limits of a row, above which it is suspicious and above which it is wrong: from the policy, else from the precision.
-    fn limits(&mut self, pair: &RowPair) -> [f64; 2] {
+    fn limits(&mut self, pair: &MonitorRowPair) -> [f64; 2] {
         let (name, kind) = (&*pair.candidate.name, pair.key.kind);
         let mut rules = self.setting.policy.monitor.limits.iter().enumerate();
         let rule = rules.find(|(_, rule)| rule.fits(name, kind)).map(|(place, rule)| {
@@ -394,12 +395,13 @@ impl<'a> Walk<'a> {
             rule
         });
         let noise = rule.and_then(|rule| rule.noise).map_or(self.precision.limit(), |noise| noise.get());
-        let wrong = rule.and_then(|rule| rule.wrong).map_or(self.precision.wrong().max(noise), |wrong| wrong.get());
+        let wrong =
+            rule.and_then(|rule| rule.wrong).map_or(self.precision.wrong_limit().max(noise), |wrong| wrong.get());
         [noise.min(wrong), wrong]
     }
 
     /// The defect of an error above its limit; `None` where numbers are no longer judged.
-    fn judge(&self, measured: Measured, limit: f64, wrong: f64) -> Option<Defect> {
+    fn judge(&self, measured: RowError, limit: f64, wrong: f64) -> Option<Defect> {
         if self.reach > Reach::All {
             return None;
         }
@@ -410,15 +412,15 @@ impl<'a> Walk<'a> {
     }
 
     /// Returns the largest relative movement of a parameter since the first step.
-    fn parameter(&mut self, pair: &RowPair) -> f64 {
+    fn parameter_movement(&mut self, pair: &MonitorRowPair) -> f64 {
         let first = pair.baseline.statistics;
         let parameter = self.parameters.entry(pair.key.parameter()).or_insert(Way { first, moved: 0.0, error: 0.0 });
-        parameter.moved = parameter.moved.max(measure::moved(&parameter.first, &pair.baseline.statistics));
+        parameter.moved = parameter.moved.max(measure::relative_movement(&parameter.first, &pair.baseline.statistics));
         parameter.moved
     }
 
     /// Adds the error of an accepted row to the errors that later rows are compared with.
-    fn grow(&mut self, pair: &RowPair, growth: f64, error: f64) {
+    fn grow(&mut self, pair: &MonitorRowPair, growth: f64, error: f64) {
         if growth.is_finite() {
             self.growth = self.growth.max(growth);
         }
@@ -434,7 +436,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Records the noise of a gradient, and of the parameter that it drives.
-    fn note_noise(&mut self, view: &StepView<'_>, pair: &RowPair) {
+    fn note_noise(&mut self, view: &StepView<'_>, pair: &MonitorRowPair) {
         let kind = pair.key.kind;
         if !kind.is_gradient() || self.reach > Reach::All {
             return;
@@ -452,14 +454,14 @@ impl<'a> Walk<'a> {
             }
             self.noise_driven.insert(parameter);
         }
-        let share = measure::of_largest(pair, largest, self.setting.written.unit);
+        let share = measure::share_of_largest(pair, largest, self.setting.written.unit);
         if share.is_finite() {
             self.gradient = self.gradient.max(share);
         }
     }
 
     /// Whether a gradient or moment of the baseline lies below its floor, so that it is mathematically zero.
-    fn is_noise(&self, view: &StepView<'_>, pair: &RowPair) -> bool {
+    fn is_noise(&self, view: &StepView<'_>, pair: &MonitorRowPair) -> bool {
         let kind = pair.key.kind;
         let Some(largest) = view.largest_of(pair).filter(|_| is_summed(kind)) else { return false };
         let (size, most) = sizes_of(&pair.baseline.statistics, largest);
@@ -468,7 +470,7 @@ impl<'a> Walk<'a> {
 
     /// Whether a row is driven by a gradient that is only noise: the parameter, the output of its module, and rows with the same statistics
     /// as that output.
-    fn is_noise_driven<'p>(&self, view: &mut StepView<'p>, pair: &'p RowPair) -> bool {
+    fn is_noise_driven<'p>(&self, view: &mut StepView<'p>, pair: &'p MonitorRowPair) -> bool {
         match pair.key.kind {
             kind if kind.is_parameter() => self.noise_driven.contains(&pair.key.parameter()),
             MonitorKind::Actv => {
@@ -478,13 +480,13 @@ impl<'a> Walk<'a> {
                 if is_output {
                     view.noisy_outputs.push(&pair.baseline);
                 }
-                is_output || view.noisy_outputs.iter().any(|noisy| cause::alike(noisy, &pair.baseline))
+                is_output || view.noisy_outputs.iter().any(|noisy| cause::have_same_statistics(noisy, &pair.baseline))
             }
             _ => false,
         }
     }
 
-    fn show(&mut self, pair: &RowPair, error: f64, threshold: f64) {
+    fn show(&mut self, pair: &MonitorRowPair, error: f64, threshold: f64) {
         let ratio = error / threshold;
         self.spread += u64::from(self.key.is_some() && ratio > 1.0);
         self.picture.add(&pair.key, &pair.candidate.name, pair.candidate.step, error, ratio);
@@ -494,7 +496,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Records a defect: its finding, and the culprit if the finding counts.
-    fn take(&mut self, defect: Defect, view: &StepView<'_>, pair: &RowPair, place: usize) {
+    fn record_defect(&mut self, defect: Defect, view: &StepView<'_>, pair: &MonitorRowPair, place: usize) {
         let is_non_finite = defect.rule == &rules::NON_FINITE;
         let cause = if is_non_finite { MonitorCause::NonFinite.into() } else { self.cause(view, pair) };
         let culprit = self.culprit_of(&defect, cause, view, pair, place);
@@ -525,19 +527,26 @@ impl<'a> Walk<'a> {
             }
             return;
         }
-        self.picture.keep(&pair.key, pair.candidate.step);
+        self.picture.keep_culprit(&pair.key, pair.candidate.step);
         self.culprit = Some(culprit);
         self.key = Some(pair.key.clone());
         self.reach = if severity >= Severity::Fail { Reach::Nothing } else { self.reach.max(Reach::Exact) };
     }
 
-    fn cause(&self, view: &StepView<'_>, pair: &RowPair) -> Cause {
-        cause::of(pair, view.pairs, view.is_start, self.setting.is_alone)
+    fn cause(&self, view: &StepView<'_>, pair: &MonitorRowPair) -> Cause {
+        cause::row_cause(pair, view.pairs, view.is_start, self.setting.is_alone)
     }
 
-    fn culprit_of(&self, defect: &Defect, cause: Cause, view: &StepView<'_>, pair: &RowPair, place: usize) -> Culprit {
+    fn culprit_of(
+        &self,
+        defect: &Defect,
+        cause: Cause,
+        view: &StepView<'_>,
+        pair: &MonitorRowPair,
+        place: usize,
+    ) -> Culprit {
         let statistic = Statistic::ALL.into_iter().find(|statistic| statistic.as_str() == defect.statistic);
-        let value = |row: &Row| statistic.and_then(|statistic| row.statistics.get(statistic)).map(Number);
+        let value = |row: &MonitorRow| statistic.and_then(|statistic| row.statistics.get(statistic)).map(Number);
         let numbers = [
             ("error", Some(Number(defect.error))),
             ("limit", Some(Number(defect.limit))),
@@ -571,7 +580,7 @@ impl<'a> Walk<'a> {
     }
 
     /// The result.
-    pub fn finish(mut self) -> Walked {
+    pub fn finish(mut self) -> RankWalkResult {
         let (series, heatmap) = self.picture.finish();
         let evidence = self.account.finish();
         if let Some(culprit) = &mut self.culprit {
@@ -586,10 +595,10 @@ impl<'a> Walk<'a> {
             self.findings.push(finding.with("step", step).with("count", self.account.broken));
         }
         if let Some(step) = self.horizon {
-            let finding = rules::of_rank(&rules::NOISE_HORIZON, self.setting.rank).with("step", step);
+            let finding = rules::rank_finding(&rules::NOISE_HORIZON, self.setting.rank).with("step", step);
             self.findings.push(finding.with("limit", self.precision.horizon()));
         }
-        Walked {
+        RankWalkResult {
             findings: self.findings,
             culprit: self.culprit,
             key: self.key,
@@ -606,7 +615,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-fn finding_of(defect: &Defect, cause: Cause, culprit: &Culprit, pair: &RowPair) -> Finding {
+fn finding_of(defect: &Defect, cause: Cause, culprit: &Culprit, pair: &MonitorRowPair) -> Finding {
     let mut finding = Finding::new(defect.rule, &*pair.candidate.name)
         .with_severity(defect.severity)
         .with("unit", unit_place(culprit.step, culprit.rank))
@@ -621,7 +630,7 @@ fn finding_of(defect: &Defect, cause: Cause, culprit: &Culprit, pair: &RowPair) 
     if cause.unreduced > 0 {
         finding = finding.with("unreduced", cause.unreduced);
     }
-    let text = |row: &Row| match defect.statistic {
+    let text = |row: &MonitorRow| match defect.statistic {
         "dtype" => row.dtype.clone(),
         "shape" => row.shape.clone(),
         _ => None,
@@ -639,7 +648,7 @@ fn finding_of(defect: &Defect, cause: Cause, culprit: &Culprit, pair: &RowPair) 
 }
 
 /// Adds facts about all updates of the step to a finding.
-fn with_updates(finding: Finding, updates: &Updates) -> Finding {
+fn with_updates(finding: Finding, updates: &JudgedUpdates) -> Finding {
     let finding = finding.with("count", updates.count()).with("of", updates.measured.max(updates.count()));
     let Some((pattern, ratio)) = updates.pattern else { return finding };
     let finding = finding.with("pattern", pattern.as_str());
@@ -655,7 +664,7 @@ fn is_summed(kind: MonitorKind) -> bool {
 }
 
 /// The size of a tensor and the largest one of its kind: by norm, else by magnitude.
-fn sizes_of(statistics: &Statistics, largest: [f64; 4]) -> (f64, f64) {
+fn sizes_of(statistics: &MonitorStatistics, largest: [f64; 4]) -> (f64, f64) {
     let most = |statistic: Statistic| largest.get(statistic as usize).copied().unwrap_or(0.0);
     match statistics.get(Statistic::Norm) {
         Some(norm) => (norm.abs(), most(Statistic::Norm)),
@@ -664,10 +673,10 @@ fn sizes_of(statistics: &Statistics, largest: [f64; 4]) -> (f64, f64) {
 }
 
 /// Name of the statistic that is finite on the baseline side only, or `nans` where the candidate has more NaN.
-fn non_finite(pair: &RowPair) -> Option<&'static str> {
+fn non_finite(pair: &MonitorRowPair) -> Option<&'static str> {
     let (baseline, candidate) = (&pair.baseline, &pair.candidate);
     let is_new = |statistic: &Statistic| {
-        let finite = |row: &Row| row.statistics.get(*statistic).map(f64::is_finite);
+        let finite = |row: &MonitorRow| row.statistics.get(*statistic).map(f64::is_finite);
         finite(baseline) == Some(true) && finite(candidate) == Some(false)
     };
     if let Some(statistic) = Statistic::ALL.into_iter().find(is_new) {
@@ -680,8 +689,12 @@ fn non_finite(pair: &RowPair) -> Option<&'static str> {
 }
 
 /// Whether a text differs between the sides; one that a side lacks does not count.
-fn differ<'p>(pair: &'p RowPair, text: impl Fn(&'p Row) -> Option<&'p str>, same: impl Fn(&str, &str) -> bool) -> bool {
-    let told = |row: &'p Row| text(row).filter(|text| *text != "nan");
+fn differ<'p>(
+    pair: &'p MonitorRowPair,
+    text: impl Fn(&'p MonitorRow) -> Option<&'p str>,
+    same: impl Fn(&str, &str) -> bool,
+) -> bool {
+    let told = |row: &'p MonitorRow| text(row).filter(|text| *text != "nan");
     let both = told(&pair.baseline).zip(told(&pair.candidate));
     both.is_some_and(|(baseline, candidate)| baseline != candidate && !same(baseline, candidate))
 }
@@ -692,7 +705,7 @@ fn sizes(shape: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Whether a tensor holds integers.
-fn is_integer(row: &Row) -> bool {
+fn is_integer(row: &MonitorRow) -> bool {
     match row.dtype.as_deref() {
         Some(name) => Dtype::parse(name).is_some_and(|dtype| dtype.unit_roundoff() <= 0.0),
         None => {

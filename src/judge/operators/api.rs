@@ -2,22 +2,22 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::output::{JudgedRow, Reason, RowEvidence};
+use super::output::{JudgedRow, RowEvidence, RowReason};
 use crate::kind::Direction;
-use crate::read::operators::{ApiResult, ComparedRow, Output, Status};
+use crate::read::operators::{ApiResult, ComparedRow, OperatorOutput, OperatorStatus};
 
 /// A side's tables of one test.
 #[derive(Clone, Copy, Debug)]
-pub struct Tables<'a> {
+pub struct ApiTables<'a> {
     /// Table of details, with one row per output.
-    pub details: &'a [Output],
+    pub details: &'a [OperatorOutput],
     /// Table of results, with one row per operator.
     pub results: &'a [ApiResult],
 }
 
 /// Rows that tables of results add.
 #[derive(Debug, Default)]
-pub struct Added {
+pub struct AddedRows {
     /// Rows, each with the number of rows of details that come before it.
     pub rows: Vec<(usize, JudgedRow)>,
     /// Operators of the baseline alone, which have no details on either side.
@@ -27,11 +27,11 @@ pub struct Added {
 }
 
 /// The worst status of the details of each operator and direction.
-struct Worst<'a>(HashMap<&'a str, [Option<Status>; 2]>);
+struct Worst<'a>(HashMap<&'a str, [Option<OperatorStatus>; 2]>);
 
 impl<'a> Worst<'a> {
-    fn of(details: &'a [Output]) -> Self {
-        let mut worst: HashMap<&str, [Option<Status>; 2]> = HashMap::new();
+    fn of(details: &'a [OperatorOutput]) -> Self {
+        let mut worst: HashMap<&str, [Option<OperatorStatus>; 2]> = HashMap::new();
         for output in details {
             let [forward, backward] = worst.entry(output.api()).or_default();
             let status = if output.direction == Direction::Forward { forward } else { backward };
@@ -45,22 +45,22 @@ impl<'a> Worst<'a> {
     }
 
     /// The worst status of an operator in a direction; skipped where it has no details.
-    fn status(&self, api: &str, direction: Direction) -> Status {
+    fn status(&self, api: &str, direction: Direction) -> OperatorStatus {
         let [forward, backward] = self.0.get(api).copied().unwrap_or_default();
         let status = if direction == Direction::Forward { forward } else { backward };
-        status.unwrap_or(Status::Skip)
+        status.unwrap_or(OperatorStatus::Skip)
     }
 }
 
 /// Rows that the candidate's results add to its details, compared with the baseline's results. `row_of` returns the number of rows of
 /// details up to the last one of an operator.
-pub fn added(baseline: Tables<'_>, candidate: Tables<'_>, row_of: impl Fn(&str) -> usize) -> Added {
+pub fn added_rows(baseline: ApiTables<'_>, candidate: ApiTables<'_>, row_of: impl Fn(&str) -> usize) -> AddedRows {
     let (baseline_worst, candidate_worst) = (Worst::of(baseline.details), Worst::of(candidate.details));
     let of_baseline: HashMap<&str, &ApiResult> =
         baseline.results.iter().map(|result| (result.api.as_str(), result)).collect();
     let of_candidate: HashMap<&str, &ApiResult> =
         candidate.results.iter().map(|result| (result.api.as_str(), result)).collect();
-    let mut added = Added::default();
+    let mut added = AddedRows::default();
     let mut behind = 0;
     for result in candidate.results {
         behind = behind.max(row_of(&result.api));
@@ -92,10 +92,10 @@ fn against(result: &ApiResult, twin: Option<&ApiResult>, details: &Worst<'_>) ->
             (Direction::Forward, twin) => (result.forward, twin.map(|twin| twin.forward)),
             (Direction::Backward, twin) => (result.backward, twin.map(|twin| twin.backward)),
         };
-        let is_worse = status >= Status::Warning && status > details.status(&result.api, direction);
+        let is_worse = status >= OperatorStatus::Warning && status > details.status(&result.api, direction);
         let counts = is_worse && known.is_none_or(|known| status > known);
-        let is_bad_everywhere = status >= Status::Warning && !counts;
-        (if is_bad_everywhere { Status::Skip } else { status }, counts, direction, known)
+        let is_bad_everywhere = status >= OperatorStatus::Warning && !counts;
+        (if is_bad_everywhere { OperatorStatus::Skip } else { status }, counts, direction, known)
     };
     let (forward, backward) = (of(Direction::Forward), of(Direction::Backward));
     let (status, counts, direction, known) = if backward.0 > forward.0 { backward } else { forward };
@@ -106,20 +106,20 @@ fn against(result: &ApiResult, twin: Option<&ApiResult>, details: &Worst<'_>) ->
     let evidence = match status {
         // The rows of its details are counted instead.
         _ if has_details => RowEvidence::Nothing,
-        Status::Skip if result.forward.max(result.backward) == Status::Skip => RowEvidence::Nothing,
-        Status::Skip => RowEvidence::NotCompared,
+        OperatorStatus::Skip if result.forward.max(result.backward) == OperatorStatus::Skip => RowEvidence::Nothing,
+        OperatorStatus::Skip => RowEvidence::NotCompared,
         _ => RowEvidence::Compared,
     };
     Some(JudgedRow {
         evidence,
-        baseline: Some(known.unwrap_or(Status::Skip)),
+        baseline: Some(known.unwrap_or(OperatorStatus::Skip)),
         candidate: result.forward.max(result.backward),
         ..row
     })
 }
 
 /// Rows that the results of a candidate that is judged alone add to its details.
-pub fn added_alone(candidate: Tables<'_>, row_of: impl Fn(&str) -> usize) -> Vec<(usize, JudgedRow)> {
+pub fn lone_added_rows(candidate: ApiTables<'_>, row_of: impl Fn(&str) -> usize) -> Vec<(usize, JudgedRow)> {
     let details = Worst::of(candidate.details);
     let mut behind = 0;
     let mut rows = Vec::new();
@@ -131,9 +131,9 @@ pub fn added_alone(candidate: Tables<'_>, row_of: impl Fn(&str) -> usize) -> Vec
 }
 
 /// One row per operator of the tables of `api_precision_compare`, with its worst status.
-pub fn of_compared(results: &[ApiResult], details: &[ComparedRow]) -> Vec<JudgedRow> {
+pub fn compared_api_rows(results: &[ApiResult], details: &[ComparedRow]) -> Vec<JudgedRow> {
     let mut places: BTreeMap<&str, usize> = BTreeMap::new();
-    let mut worst: Vec<(&str, Status, Option<Direction>)> = Vec::new();
+    let mut worst: Vec<(&str, OperatorStatus, Option<Direction>)> = Vec::new();
     let both = |result: &ApiResult| [(Direction::Forward, result.forward), (Direction::Backward, result.backward)];
     let of_results = results
         .iter()
@@ -147,14 +147,14 @@ pub fn of_compared(results: &[ApiResult], details: &[ComparedRow]) -> Vec<Judged
             None => worst.push((api, status, Some(direction))),
         }
     }
-    let judged = |(api, status, direction): (&str, Status, Option<Direction>)| {
-        let row = row(api, direction, status, status >= Status::Warning);
+    let judged = |(api, status, direction): (&str, OperatorStatus, Option<Direction>)| {
+        let row = row(api, direction, status, status >= OperatorStatus::Warning);
         JudgedRow { msprobe: Some(status), ..row }
     };
     worst.into_iter().map(judged).collect()
 }
 
-fn row(api: &str, direction: Option<Direction>, status: Status, is_told: bool) -> JudgedRow {
+fn row(api: &str, direction: Option<Direction>, status: OperatorStatus, is_told: bool) -> JudgedRow {
     JudgedRow {
         name: api.to_owned(),
         api: api.to_owned(),
@@ -168,9 +168,9 @@ fn row(api: &str, direction: Option<Direction>, status: Status, is_told: bool) -
         candidate: status,
         msprobe: None,
         status,
-        reason: is_told.then_some(Reason::Tool),
+        reason: is_told.then_some(RowReason::Tool),
         skipped_on: None,
         rule: None,
-        evidence: if status == Status::Skip { RowEvidence::Nothing } else { RowEvidence::Compared },
+        evidence: if status == OperatorStatus::Skip { RowEvidence::Nothing } else { RowEvidence::Compared },
     }
 }

@@ -1,6 +1,6 @@
 //! Limits of an operator: from the policy, else from its level.
 
-use crate::compare::operators::{Level, PerRatio};
+use crate::compare::operators::{OperatorLevel, PerRatio};
 use crate::kind::Direction;
 use crate::policy::dump::DirectionName;
 use crate::policy::operators::{LevelName, OperatorsPolicy};
@@ -8,9 +8,9 @@ use crate::policy::value::Tolerance;
 
 /// Limits of an operator.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Limits {
+pub(super) struct OperatorLimits {
     /// Its level.
-    pub(super) level: Level,
+    pub(super) level: OperatorLevel,
     /// The largest ratios.
     pub(super) ratios: PerRatio<f64>,
     /// Index of the policy's rule that decided; `None` where the built-in level did.
@@ -18,17 +18,17 @@ pub(super) struct Limits {
 }
 
 /// Limits of `api` in a direction.
-pub(super) fn limits(api: &str, direction: Direction, policy: &OperatorsPolicy) -> Limits {
+pub(super) fn limits(api: &str, direction: Direction, policy: &OperatorsPolicy) -> OperatorLimits {
     let direction = match direction {
         Direction::Forward => DirectionName::Forward,
         Direction::Backward => DirectionName::Backward,
     };
     let own = policy.limits.iter().enumerate().find(|(_, rule)| rule.fits(api, Some(direction)));
     let Some((place, rule)) = own else {
-        let level = Level::of(api);
-        return Limits { level, ratios: level.limits(), rule: None };
+        let level = OperatorLevel::from_api(api);
+        return OperatorLimits { level, ratios: level.limits(), rule: None };
     };
-    let level = rule.level.map_or_else(|| Level::of(api), named);
+    let level = rule.level.map_or_else(|| OperatorLevel::from_api(api), named);
     let built_in = level.limits();
     let limit = |given: Option<Tolerance>, built_in: f64| given.map_or(built_in, Tolerance::get);
     let ratios = PerRatio {
@@ -37,13 +37,13 @@ pub(super) fn limits(api: &str, direction: Direction, policy: &OperatorsPolicy) 
         small: limit(rule.small_ratio, built_in.small),
         max_rel: limit(rule.max_rel_ratio, built_in.max_rel),
     };
-    Limits { level, ratios, rule: Some(place) }
+    OperatorLimits { level, ratios, rule: Some(place) }
 }
 
-fn named(name: LevelName) -> Level {
+fn named(name: LevelName) -> OperatorLevel {
     match name {
-        LevelName::L0 => Level::L0,
-        LevelName::L1 => Level::L1,
-        LevelName::L2 => Level::L2,
+        LevelName::L0 => OperatorLevel::L0,
+        LevelName::L1 => OperatorLevel::L1,
+        LevelName::L2 => OperatorLevel::L2,
     }
 }

@@ -1,17 +1,19 @@
 //! Judges one output of an operator: its status, and the reason.
 
-use super::limits::{Limits, limits};
+use super::limits::{OperatorLimits, limits};
 use super::mask::is_mask;
-use crate::compare::operators::{Level, Measured, PerRatio, Ratio, RatioKind, is_empty, is_unjudged, measure};
+use crate::compare::operators::{
+    ErrorRatio, OperatorLevel, OutputMeasure, PerRatio, RatioKind, is_empty, is_unjudged, measure,
+};
 use crate::kind::Direction;
 use crate::pair::operators::OutputPair;
 use crate::policy::operators::OperatorsPolicy;
-use crate::read::operators::{Output, Status};
+use crate::read::operators::{OperatorOutput, OperatorStatus};
 use crate::verdict::Side;
 
 /// Reason of a status.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Reason {
+pub enum RowReason {
     /// A ratio of errors is above its limit.
     Ratio {
         /// The ratio.
@@ -35,7 +37,7 @@ pub enum Reason {
     Mask,
 }
 
-impl Reason {
+impl RowReason {
     /// The name of the rule, as results have it.
     pub fn as_str(&self) -> &'static str {
         match self {
@@ -77,21 +79,21 @@ pub struct JudgedRow {
     /// Element type on the candidate; empty where nothing was computed.
     pub dtype: String,
     /// Level; `None` where no ratio was judged.
-    pub level: Option<Level>,
+    pub level: Option<OperatorLevel>,
     /// Ratios of errors; `None` where none could be computed.
-    pub ratios: Option<PerRatio<Ratio>>,
+    pub ratios: Option<PerRatio<ErrorRatio>>,
     /// The largest ratio over its limit, except that of the largest relative error.
     pub worst: Option<f64>,
     /// Status in the baseline's table; `None` where the candidate was judged alone.
-    pub baseline: Option<Status>,
+    pub baseline: Option<OperatorStatus>,
     /// Status in the candidate's table.
-    pub candidate: Status,
+    pub candidate: OperatorStatus,
     /// Status that msprobe's comparison gives; `None` where there is none.
-    pub msprobe: Option<Status>,
+    pub msprobe: Option<OperatorStatus>,
     /// The gate's status.
-    pub status: Status,
+    pub status: OperatorStatus,
     /// Its reason; `None` for a pass and a skip.
-    pub reason: Option<Reason>,
+    pub reason: Option<RowReason>,
     /// The side that skipped what the other one checked.
     pub skipped_on: Option<Side>,
     /// Index of the policy's limits that decided.
@@ -101,7 +103,7 @@ pub struct JudgedRow {
 }
 
 impl JudgedRow {
-    fn of(output: &Output) -> Self {
+    fn of(output: &OperatorOutput) -> Self {
         Self {
             name: output.name.clone(),
             api: output.api().to_owned(),
@@ -114,7 +116,7 @@ impl JudgedRow {
             baseline: None,
             candidate: output.status,
             msprobe: None,
-            status: Status::Skip,
+            status: OperatorStatus::Skip,
             reason: None,
             skipped_on: None,
             rule: None,
@@ -122,13 +124,13 @@ impl JudgedRow {
         }
     }
 
-    fn with(self, status: Status, reason: Reason) -> Self {
+    fn with(self, status: OperatorStatus, reason: RowReason) -> Self {
         Self { status, reason: Some(reason), ..self }
     }
 }
 
 /// Judges an output of both sides; `msprobe` is the status of msprobe's comparison.
-pub fn judge(pair: &OutputPair<'_>, msprobe: Status, policy: &OperatorsPolicy) -> JudgedRow {
+pub fn judge(pair: &OutputPair<'_>, msprobe: OperatorStatus, policy: &OperatorsPolicy) -> JudgedRow {
     let row = judge_numbers(pair, msprobe, policy);
     JudgedRow { evidence: evidence(pair, &row), ..row }
 }
@@ -136,8 +138,11 @@ pub fn judge(pair: &OutputPair<'_>, msprobe: Status, policy: &OperatorsPolicy) -
 /// State of an output of both sides in the account. The tool's status does not replace numbers.
 fn evidence(pair: &OutputPair<'_>, row: &JudgedRow) -> RowEvidence {
     let (baseline, candidate) = (pair.baseline, pair.candidate);
-    let by_numbers = row.status != Status::Skip && row.reason != Some(Reason::Tool) && row.skipped_on.is_none();
-    let is_unjudged = |output: &Output| output.status == Status::Skip && !has_numbers(output) || is_of_no_type(output);
+    let by_numbers =
+        row.status != OperatorStatus::Skip && row.reason != Some(RowReason::Tool) && row.skipped_on.is_none();
+    let is_unjudged = |output: &OperatorOutput| {
+        output.status == OperatorStatus::Skip && !has_numbers(output) || is_of_no_type(output)
+    };
     if by_numbers && is_zero(baseline) && is_zero(candidate) {
         RowEvidence::Trivial
     } else if by_numbers {
@@ -150,54 +155,54 @@ fn evidence(pair: &OutputPair<'_>, row: &JudgedRow) -> RowEvidence {
 }
 
 /// Whether an output is of a type that the tool does not judge.
-fn is_of_no_type(output: &Output) -> bool {
+fn is_of_no_type(output: &OperatorOutput) -> bool {
     is_unjudged(output) && !output.dtype.is_empty() && !is_empty(&output.shape)
 }
 
 /// Whether every recorded number is zero, including the cosine similarity.
-fn is_zero(output: &Output) -> bool {
+fn is_zero(output: &OperatorOutput) -> bool {
     let numbers = [output.cosine, output.max_abs, output.rmse, output.small, output.max_rel, output.mean_rel];
     output.cosine.is_some() && numbers.into_iter().flatten().all(|number| number.abs() <= 0.0)
 }
 
-fn judge_numbers(pair: &OutputPair<'_>, msprobe: Status, policy: &OperatorsPolicy) -> JudgedRow {
+fn judge_numbers(pair: &OutputPair<'_>, msprobe: OperatorStatus, policy: &OperatorsPolicy) -> JudgedRow {
     let (baseline, candidate) = (pair.baseline, pair.candidate);
     let row = JudgedRow { baseline: Some(baseline.status), msprobe: Some(msprobe), ..JudgedRow::of(candidate) };
     let row = match measure(pair) {
-        Measured::Nothing => row,
-        Measured::NonFinite => return row.with(Status::Error, Reason::NonFinite),
-        Measured::BaselineNonFinite => return row.with(Status::Warning, Reason::BaselineNonFinite),
-        Measured::Dtype => {
-            return row.with(Status::Error, Reason::Dtype(baseline.dtype.clone(), candidate.dtype.clone()));
+        OutputMeasure::Nothing => row,
+        OutputMeasure::NonFinite => return row.with(OperatorStatus::Error, RowReason::NonFinite),
+        OutputMeasure::BaselineNonFinite => return row.with(OperatorStatus::Warning, RowReason::BaselineNonFinite),
+        OutputMeasure::Dtype => {
+            return row.with(OperatorStatus::Error, RowReason::Dtype(baseline.dtype.clone(), candidate.dtype.clone()));
         }
-        Measured::Binary(None) => row,
+        OutputMeasure::Binary(None) => row,
         // A share of NaN may hide any number of unequal elements.
-        Measured::Binary(Some(share)) if share > 0.0 || share.is_nan() => {
-            return row.with(Status::Error, Reason::Elements(share));
+        OutputMeasure::Binary(Some(share)) if share > 0.0 || share.is_nan() => {
+            return row.with(OperatorStatus::Error, RowReason::Elements(share));
         }
-        Measured::Binary(Some(_)) => return JudgedRow { status: Status::Pass, ..row },
-        Measured::Ratios(ratios) => {
+        OutputMeasure::Binary(Some(_)) => return JudgedRow { status: OperatorStatus::Pass, ..row },
+        OutputMeasure::Ratios(ratios) => {
             let limits = limits(candidate.api(), candidate.direction, policy);
             let row = JudgedRow { ratios: Some(ratios), level: Some(limits.level), rule: limits.rule, ..row };
             let row = by_ratios(row, &ratios, &limits);
             JudgedRow { skipped_on: lacks_an_error(pair), ..row }
         }
     };
-    if row.status == Status::Skip { skipped(row, pair) } else { row }
+    if row.status == OperatorStatus::Skip { skipped(row, pair) } else { row }
 }
 
-fn by_ratios(row: JudgedRow, ratios: &PerRatio<Ratio>, limits: &Limits) -> JudgedRow {
+fn by_ratios(row: JudgedRow, ratios: &PerRatio<ErrorRatio>, limits: &OperatorLimits) -> JudgedRow {
     let all = RatioKind::ALL.map(|kind| (kind, ratios.get(kind), limits.ratios.get(kind)));
-    if all.iter().all(|(_, ratio, _)| matches!(ratio, Ratio::Unknown)) {
+    if all.iter().all(|(_, ratio, _)| matches!(ratio, ErrorRatio::Unknown)) {
         return row;
     }
-    if all.iter().any(|(_, ratio, _)| *ratio == Ratio::NonFinite) {
-        return row.with(Status::Error, Reason::NonFinite);
+    if all.iter().any(|(_, ratio, _)| *ratio == ErrorRatio::NonFinite) {
+        return row.with(OperatorStatus::Error, RowReason::NonFinite);
     }
-    if all.iter().any(|(_, ratio, _)| *ratio == Ratio::BaselineNonFinite) {
-        return row.with(Status::Warning, Reason::BaselineNonFinite);
+    if all.iter().any(|(_, ratio, _)| *ratio == ErrorRatio::BaselineNonFinite) {
+        return row.with(OperatorStatus::Warning, RowReason::BaselineNonFinite);
     }
-    let over = |(kind, ratio, limit): &(RatioKind, Ratio, f64)| {
+    let over = |(kind, ratio, limit): &(RatioKind, ErrorRatio, f64)| {
         let value = ratio.value()?;
         // A limit of 0 allows no error at all.
         let excess = if *limit > 0.0 {
@@ -207,18 +212,18 @@ fn by_ratios(row: JudgedRow, ratios: &PerRatio<Ratio>, limits: &Limits) -> Judge
         } else {
             0.0
         };
-        Some((excess, Reason::Ratio { kind: *kind, value, limit: *limit }))
+        Some((excess, RowReason::Ratio { kind: *kind, value, limit: *limit }))
     };
     let measured = all.iter().filter(|(kind, ..)| *kind != RatioKind::MaxRel).filter_map(over);
     let worst = measured.max_by(|(one, _), (other, _)| one.total_cmp(other));
     let row = JudgedRow { worst: worst.as_ref().map(|(excess, _)| *excess), ..row };
     let largest = all.iter().filter(|(kind, ..)| *kind == RatioKind::MaxRel).find_map(over);
     match (worst, largest) {
-        (Some((excess, reason)), _) if excess > 1.0 => row.with(Status::Error, reason),
-        (_, Some((excess, reason))) if excess > 1.0 => row.with(Status::Warning, reason),
+        (Some((excess, reason)), _) if excess > 1.0 => row.with(OperatorStatus::Error, reason),
+        (_, Some((excess, reason))) if excess > 1.0 => row.with(OperatorStatus::Warning, reason),
         // Errors that are NaN on both sides say nothing.
         (None, None) => row,
-        _ => JudgedRow { status: Status::Pass, ..row },
+        _ => JudgedRow { status: OperatorStatus::Pass, ..row },
     }
 }
 
@@ -226,10 +231,10 @@ fn by_ratios(row: JudgedRow, ratios: &PerRatio<Ratio>, limits: &Limits) -> Judge
 /// side checked is marked.
 fn skipped(row: JudgedRow, pair: &OutputPair<'_>) -> JudgedRow {
     let (baseline, candidate) = (pair.baseline, pair.candidate);
-    if candidate.status > baseline.status && candidate.status >= Status::Warning {
-        return row.with(Status::Warning, Reason::Tool);
+    if candidate.status > baseline.status && candidate.status >= OperatorStatus::Warning {
+        return row.with(OperatorStatus::Warning, RowReason::Tool);
     }
-    let is_checked = |output: &Output| has_numbers(output) && !is_unjudged(output);
+    let is_checked = |output: &OperatorOutput| has_numbers(output) && !is_unjudged(output);
     let skipped_on = match (is_checked(baseline), is_checked(candidate)) {
         (true, false) => Some(Side::Candidate),
         (false, true) => Some(Side::Baseline),
@@ -240,8 +245,8 @@ fn skipped(row: JudgedRow, pair: &OutputPair<'_>) -> JudgedRow {
 
 /// The side that lacks an error measure which the other side computed.
 fn lacks_an_error(pair: &OutputPair<'_>) -> Option<Side> {
-    let errors = |output: &Output| [output.rmse, output.mean_rel, output.small, output.max_rel];
-    let lacks = |one: &Output, other: &Output| {
+    let errors = |output: &OperatorOutput| [output.rmse, output.mean_rel, output.small, output.max_rel];
+    let lacks = |one: &OperatorOutput, other: &OperatorOutput| {
         errors(one).iter().zip(errors(other)).any(|(one, other)| one.is_none() && other.is_some())
     };
     if lacks(pair.candidate, pair.baseline) {
@@ -253,22 +258,22 @@ fn lacks_an_error(pair: &OutputPair<'_>) -> Option<Side> {
     }
 }
 
-fn has_numbers(output: &Output) -> bool {
+fn has_numbers(output: &OperatorOutput) -> bool {
     let numbers = [output.cosine, output.max_abs, output.binary, output.rmse, output.small, output.max_rel];
     numbers.into_iter().chain([output.mean_rel]).any(|number| number.is_some())
 }
 
 /// Judges an output of the candidate without a baseline, by the tool's status.
-pub fn judge_alone(output: &Output) -> JudgedRow {
+pub fn judge_alone(output: &OperatorOutput) -> JudgedRow {
     let evidence = match output.status {
-        Status::Skip => RowEvidence::Nothing,
+        OperatorStatus::Skip => RowEvidence::Nothing,
         _ if has_numbers(output) => RowEvidence::Compared,
         _ => RowEvidence::NotCompared,
     };
     let row = JudgedRow { evidence, ..JudgedRow::of(output) };
     match output.status {
-        Status::Error if is_mask(output) => row.with(Status::Warning, Reason::Mask),
-        status @ (Status::Error | Status::Warning) => row.with(status, Reason::Tool),
+        OperatorStatus::Error if is_mask(output) => row.with(OperatorStatus::Warning, RowReason::Mask),
+        status @ (OperatorStatus::Error | OperatorStatus::Warning) => row.with(status, RowReason::Tool),
         status => JudgedRow { status, ..row },
     }
 }

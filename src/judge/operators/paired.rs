@@ -1,27 +1,27 @@
 //! Operator tests of both sides.
 
-use super::api::{Tables, added};
+use super::api::{ApiTables, added_rows};
 use std::collections::HashMap;
 
 use super::output::{JudgedRow, judge};
-use super::table::{Content, OneSided};
+use super::table::{OneSidedRows, TestContent};
 use crate::pair::operators::{OutputPair, PairedRows};
 use crate::policy::operators::OperatorsPolicy;
-use crate::read::operators::{Output, Status};
+use crate::read::operators::{OperatorOutput, OperatorStatus};
 
 /// Judges the tests of both sides, whose paired details are `rows`; `msprobe` returns the status of msprobe's comparison.
 pub fn content(
-    baseline: Tables<'_>,
-    candidate: Tables<'_>,
+    baseline: ApiTables<'_>,
+    candidate: ApiTables<'_>,
     rows: &PairedRows<'_>,
-    msprobe: impl Fn(&OutputPair<'_>) -> Status,
+    msprobe: impl Fn(&OutputPair<'_>) -> OperatorStatus,
     policy: &OperatorsPolicy,
-) -> Content {
+) -> TestContent {
     let last = super::table_places(rows.both.iter().map(|pair| pair.candidate.api()));
-    let from_results = added(baseline, candidate, |api| last.get(api).copied().unwrap_or_default());
+    let from_results = added_rows(baseline, candidate, |api| last.get(api).copied().unwrap_or_default());
     let judged = rows.both.iter().map(|pair| judge(pair, msprobe(pair), policy)).collect();
-    let mut all: Vec<JudgedRow> = super::woven(judged, from_results.rows);
-    let name = |output: &&Output| (output.api().to_owned(), output.name.clone());
+    let mut all: Vec<JudgedRow> = super::interleaved(judged, from_results.rows);
+    let name = |output: &&OperatorOutput| (output.api().to_owned(), output.name.clone());
     let of_api = |api: String| (api.clone(), api);
     let only_baseline = rows.only_baseline.iter().map(name).chain(from_results.only_baseline.into_iter().map(of_api));
     let only_candidate =
@@ -35,8 +35,8 @@ pub fn content(
     };
     let mut only_baseline = only_baseline;
     let mut only_candidate = only_candidate;
-    let one_sided = OneSided { baseline: kept(&mut only_baseline), candidate: kept(&mut only_candidate) };
-    Content { rows: all, one_sided, left_out, contradicting, damage: Vec::new() }
+    let one_sided = OneSidedRows { baseline: kept(&mut only_baseline), candidate: kept(&mut only_candidate) };
+    TestContent { rows: all, one_sided, left_out, contradicting, damage: Vec::new() }
 }
 
 /// Names of rows that one side repeats, with other numbers than in the paired row.
@@ -46,11 +46,11 @@ fn contradicting(rows: &PairedRows<'_>, policy: &OperatorsPolicy) -> Vec<String>
     let baseline = rows
         .only_baseline
         .iter()
-        .filter(|output| paired.get(output.name.as_str()).is_some_and(|pair| !pair.baseline.says_the_same(output)));
+        .filter(|output| paired.get(output.name.as_str()).is_some_and(|pair| !pair.baseline.has_same_numbers(output)));
     let candidate = rows
         .only_candidate
         .iter()
-        .filter(|output| paired.get(output.name.as_str()).is_some_and(|pair| !pair.candidate.says_the_same(output)));
+        .filter(|output| paired.get(output.name.as_str()).is_some_and(|pair| !pair.candidate.has_same_numbers(output)));
     let kept = baseline.chain(candidate).filter(|output| !policy.ignores(output.api()));
     kept.map(|output| output.name.clone()).collect()
 }

@@ -35,7 +35,7 @@ rules! {
 }
 
 /// Rules about one output: those that make it an error, and those that make it a warning.
-pub fn of_rows() -> [&'static [&'static Rule]; 2] {
+pub fn row_rules() -> [&'static [&'static Rule]; 2] {
     [
         &[&INACCURATE, &NON_FINITE, &DTYPE_DIFFERS, &ELEMENTS_DIFFER, &TOOL_ERROR],
         &[&TOOL_WARNING, &MASK, &MAX_RELATIVE, &BASELINE_NON_FINITE],

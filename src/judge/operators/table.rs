@@ -2,14 +2,14 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use super::output::{JudgedRow, Reason, RowEvidence};
+use super::output::{JudgedRow, RowEvidence, RowReason};
 use super::rules::{self, operator};
 use crate::compare::operators::RatioKind;
-use crate::judge::apply_policy::{Decision, decide, shown};
+use crate::judge::apply_policy::{Decision, decide, shown_places};
 use crate::judge::rule::Rule;
 use crate::kind::TensorKind;
 use crate::policy::Policy;
-use crate::read::operators::Status;
+use crate::read::operators::OperatorStatus;
 use crate::result::finding::{Finding, verdict_of};
 use crate::result::identity::own_finding;
 use crate::result::number::Number;
@@ -23,7 +23,7 @@ const SHOWN: usize = 5;
 
 /// A test, as its findings name it.
 #[derive(Clone, Debug, Default)]
-pub struct Named {
+pub struct NamedTest {
     /// Name of the table, the same in every run.
     pub table: String,
     /// Rank; `None` where no path names one.
@@ -36,7 +36,7 @@ pub struct Named {
 
 /// Names of rows, or of operators, that only one side has.
 #[derive(Clone, Debug, Default)]
-pub struct OneSided {
+pub struct OneSidedRows {
     /// Rows of the baseline alone.
     pub baseline: Vec<String>,
     /// Rows of the candidate alone.
@@ -45,11 +45,11 @@ pub struct OneSided {
 
 /// Rows of a test before it is judged as a whole.
 #[derive(Debug, Default)]
-pub struct Content {
+pub struct TestContent {
     /// Judged rows, in the order of the candidate's table.
     pub rows: Vec<JudgedRow>,
     /// Names of rows without a partner.
-    pub one_sided: OneSided,
+    pub one_sided: OneSidedRows,
     /// Names of rows that the policy leaves out.
     pub left_out: Vec<String>,
     /// Names of rows that a table repeats with other numbers.
@@ -60,7 +60,7 @@ pub struct Content {
 
 /// A judged test. Its verdict follows from the findings once the policy is applied to them.
 #[derive(Debug)]
-pub struct Judged {
+pub struct JudgedTest {
     /// The test.
     pub unit: OperatorsUnit,
     /// Its findings.
@@ -72,8 +72,8 @@ pub struct Judged {
 }
 
 /// Judges a test.
-pub fn judge(named: &Named, content: Content, policy: &Policy) -> Judged {
-    let Content { rows, one_sided, left_out, contradicting, damage } = content;
+pub fn judge(named: &NamedTest, content: TestContent, policy: &Policy) -> JudgedTest {
+    let TestContent { rows, one_sided, left_out, contradicting, damage } = content;
     let told: Vec<(usize, Finding)> = rows
         .iter()
         .enumerate()
@@ -83,7 +83,8 @@ pub fn judge(named: &Named, content: Content, policy: &Policy) -> Judged {
         told.iter().map(|(_, finding)| decide(&finding.code, &finding.place, finding.severity, policy)).collect();
     let (own, behind) = apart(&told, &decisions);
     let first = own.iter().copied().find(|nth| {
-        let is_wrong = |(place, _): &(usize, Finding)| rows.get(*place).is_some_and(|row| row.status == Status::Error);
+        let is_wrong =
+            |(place, _): &(usize, Finding)| rows.get(*place).is_some_and(|row| row.status == OperatorStatus::Error);
         decisions.get(*nth).is_some_and(Decision::counts) && told.get(*nth).is_some_and(is_wrong)
     });
     let culprit = first.and_then(|nth| {
@@ -119,7 +120,7 @@ pub fn judge(named: &Named, content: Content, policy: &Policy) -> Judged {
         culprit,
     };
     let used = rows.iter().filter_map(|row| row.rule).collect();
-    Judged { unit, findings, rows, used }
+    JudgedTest { unit, findings, rows, used }
 }
 
 /// Indexes of findings that are independent, and of findings that follow from a waived one about the same operator.
@@ -150,7 +151,7 @@ fn shown_rows(
 ) -> Vec<Finding> {
     let of_own: Vec<Decision<'_>> = own.iter().filter_map(|nth| decisions.get(*nth).copied()).collect();
     let kept: Vec<usize> = first.and_then(|first| own.binary_search(&first).ok()).into_iter().collect();
-    let places = shown(&of_own, |_| false, MOST_FINDINGS, &kept).into_iter();
+    let places = shown_places(&of_own, |_| false, MOST_FINDINGS, &kept).into_iter();
     let mut places: Vec<usize> = places.filter_map(|place| own.get(place).copied()).collect();
     let at = |nth: &usize| told.get(*nth).map(|(_, finding)| finding).zip(decisions.get(*nth));
     let roots = accepted(places.iter().filter_map(at));
@@ -163,7 +164,7 @@ fn shown_rows(
 /// The account of a test.
 fn evidence(
     rows: &[JudgedRow],
-    one_sided: &OneSided,
+    one_sided: &OneSidedRows,
     (left_out, contradicting): (Vec<String>, Vec<String>),
     findings: &[Finding],
 ) -> Evidence {
@@ -194,36 +195,36 @@ fn evidence(
 }
 
 fn counts(rows: &[JudgedRow]) -> StatusCounts {
-    let of = |status: Status| rows.iter().filter(|row| row.status == status).count() as u64;
+    let of = |status: OperatorStatus| rows.iter().filter(|row| row.status == status).count() as u64;
     StatusCounts {
-        pass: of(Status::Pass),
-        warning: of(Status::Warning),
-        error: of(Status::Error),
-        skip: of(Status::Skip),
+        pass: of(OperatorStatus::Pass),
+        warning: of(OperatorStatus::Warning),
+        error: of(OperatorStatus::Error),
+        skip: of(OperatorStatus::Skip),
     }
 }
 
 /// The finding about a row; `None` for a pass and a skip.
 fn about(row: &JudgedRow) -> Option<Finding> {
-    let (rule, reason): (&Rule, &Reason) = match row.reason.as_ref()? {
-        reason @ Reason::Ratio { kind: RatioKind::MaxRel, .. } => (&rules::MAX_RELATIVE, reason),
-        reason @ Reason::Ratio { .. } => (&rules::INACCURATE, reason),
-        reason @ Reason::NonFinite => (&rules::NON_FINITE, reason),
-        reason @ Reason::BaselineNonFinite => (&rules::BASELINE_NON_FINITE, reason),
-        reason @ Reason::Dtype(..) => (&rules::DTYPE_DIFFERS, reason),
-        reason @ Reason::Elements(_) => (&rules::ELEMENTS_DIFFER, reason),
-        reason @ Reason::Tool if row.status == Status::Error => (&rules::TOOL_ERROR, reason),
-        reason @ Reason::Tool => (&rules::TOOL_WARNING, reason),
-        reason @ Reason::Mask => (&rules::MASK, reason),
+    let (rule, reason): (&Rule, &RowReason) = match row.reason.as_ref()? {
+        reason @ RowReason::Ratio { kind: RatioKind::MaxRel, .. } => (&rules::MAX_RELATIVE, reason),
+        reason @ RowReason::Ratio { .. } => (&rules::INACCURATE, reason),
+        reason @ RowReason::NonFinite => (&rules::NON_FINITE, reason),
+        reason @ RowReason::BaselineNonFinite => (&rules::BASELINE_NON_FINITE, reason),
+        reason @ RowReason::Dtype(..) => (&rules::DTYPE_DIFFERS, reason),
+        reason @ RowReason::Elements(_) => (&rules::ELEMENTS_DIFFER, reason),
+        reason @ RowReason::Tool if row.status == OperatorStatus::Error => (&rules::TOOL_ERROR, reason),
+        reason @ RowReason::Tool => (&rules::TOOL_WARNING, reason),
+        reason @ RowReason::Mask => (&rules::MASK, reason),
     };
     let finding = Finding::new(rule, &row.name).with("rule", reason.as_str());
     Some(match reason {
-        Reason::Ratio { value, limit, .. } => finding.with("value", *value).with("limit", *limit),
-        Reason::Dtype(baseline, candidate) => {
+        RowReason::Ratio { value, limit, .. } => finding.with("value", *value).with("limit", *limit),
+        RowReason::Dtype(baseline, candidate) => {
             finding.with("baseline", baseline.as_str()).with("candidate", candidate.as_str())
         }
-        Reason::Elements(share) => finding.with("value", *share).with("limit", 0.0),
-        Reason::NonFinite | Reason::BaselineNonFinite | Reason::Tool | Reason::Mask => finding,
+        RowReason::Elements(share) => finding.with("value", *share).with("limit", 0.0),
+        RowReason::NonFinite | RowReason::BaselineNonFinite | RowReason::Tool | RowReason::Mask => finding,
     })
 }
 
@@ -252,10 +253,10 @@ fn operation(row: &JudgedRow) -> String {
     row.direction.map_or_else(|| row.api.clone(), |direction| format!("{}.{direction}", row.api))
 }
 
-fn culprit(place: usize, row: &JudgedRow, finding: &Finding, named: &Named) -> Culprit {
+fn culprit(place: usize, row: &JudgedRow, finding: &Finding, named: &NamedTest) -> Culprit {
     let numbers = match &row.reason {
-        Some(Reason::Ratio { value, limit, .. }) => vec![("value", *value), ("limit", *limit)],
-        Some(Reason::Elements(share)) => vec![("value", *share), ("limit", 0.0)],
+        Some(RowReason::Ratio { value, limit, .. }) => vec![("value", *value), ("limit", *limit)],
+        Some(RowReason::Elements(share)) => vec![("value", *share), ("limit", 0.0)],
         _ => Vec::new(),
     };
     let mut metrics: crate::result::unit::Metrics =
@@ -282,7 +283,7 @@ fn culprit(place: usize, row: &JudgedRow, finding: &Finding, named: &Named) -> C
 }
 
 /// Findings about rows that a side lacks, unless a damaged file explains them.
-fn missing(one_sided: &OneSided, damage: &[Finding], table: &str) -> Vec<Finding> {
+fn missing(one_sided: &OneSidedRows, damage: &[Finding], table: &str) -> Vec<Finding> {
     let is_damaged = |side: Side| {
         let of_side = crate::result::finding::Fact::from(side.as_str());
         damage.iter().any(|finding| finding.facts.get("side") == Some(&of_side))
@@ -291,12 +292,12 @@ fn missing(one_sided: &OneSided, damage: &[Finding], table: &str) -> Vec<Finding
     sides
         .into_iter()
         .filter(|(side, _)| !is_damaged(*side))
-        .filter_map(|(side, rows)| lacking(side, rows, Some(table)))
+        .filter_map(|(side, rows)| missing_rows_finding(side, rows, Some(table)))
         .collect()
 }
 
 /// The finding that `side` lacks rows of a test, or tests where none is named.
-pub fn lacking(side: Side, rows: &[String], table: Option<&str>) -> Option<Finding> {
+pub fn missing_rows_finding(side: Side, rows: &[String], table: Option<&str>) -> Option<Finding> {
     let first = rows.first()?;
     let shown: Vec<String> = rows.iter().take(SHOWN).cloned().collect();
     let finding = Finding::new(&rules::MISSING, first.as_str()).with("side", side.as_str());

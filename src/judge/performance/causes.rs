@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use super::kinds::{AICPU, is_conversion, is_fused};
-use super::rank::Measures;
+use super::rank::RankMeasures;
 use super::rules;
 use crate::compare::performance::cost::{OperatorCost, PairedBy, is_communication};
-use crate::compare::performance::run::Run;
+use crate::compare::performance::run::ProfileRun;
 use crate::judge::rule::Rule;
 use crate::result::finding::Finding;
 use crate::result::unit::Phase;
@@ -89,11 +89,11 @@ fn sum(types: &[(&str, TypeCost)], of: impl Fn(&TypeCost) -> f64) -> f64 {
 
 /// Findings about operators of a rank on equal hardware, whatever the step time: the AI CPU, fused operators that are gone,
 /// conversions, new and lost types.
-pub fn of_operators(place: &str, measures: &Measures) -> Vec<Finding> {
+pub fn operator_findings(place: &str, measures: &RankMeasures) -> Vec<Finding> {
     if measures.paired_by == PairedBy::Operator {
         return Vec::new();
     }
-    let Measures { costs, test, .. } = measures;
+    let RankMeasures { costs, test, .. } = measures;
     let mut told: Vec<String> = Vec::new();
     let mut findings = Vec::new();
     let mut tell = |rule: &Rule, types: &[(&str, TypeCost)]| {
@@ -161,7 +161,7 @@ fn other_dtype(place: &str, costs: &[OperatorCost]) -> Option<Finding> {
 }
 
 /// Finding about operator types that run more often than before and thereby add time.
-fn more_calls(place: &str, measures: &Measures) -> Option<Finding> {
+fn more_calls(place: &str, measures: &RankMeasures) -> Option<Finding> {
     let delta = measures.test.delta();
     let types = Types::of(&measures.costs, |_| true);
     let more = types.picked(|_, cost| {
@@ -176,7 +176,7 @@ fn more_calls(place: &str, measures: &Measures) -> Option<Finding> {
 }
 
 /// Findings about the reasons why a step grew on equal hardware.
-pub fn of_growth(place: &str, runs: [&Run; 2], measures: &Measures) -> Vec<Finding> {
+pub fn growth_findings(place: &str, runs: [&ProfileRun; 2], measures: &RankMeasures) -> Vec<Finding> {
     let mut findings: Vec<Finding> = slower_operators(place, measures).into_iter().collect();
     findings.extend(more_calls(place, measures));
     let (phases, delta) = (&measures.phases, measures.test.delta());
@@ -202,8 +202,8 @@ pub fn of_growth(place: &str, runs: [&Run; 2], measures: &Measures) -> Vec<Findi
     findings
 }
 
-fn loading([baseline, candidate]: [&Run; 2]) -> Option<[f64; 2]> {
-    Some([baseline.loading().unwrap_or(0.0), candidate.loading()?])
+fn loading([baseline, candidate]: [&ProfileRun; 2]) -> Option<[f64; 2]> {
+    Some([baseline.loading_time().unwrap_or(0.0), candidate.loading_time()?])
 }
 
 /// An operator with its shapes, at most 120 characters.
@@ -213,7 +213,7 @@ fn described(cost: &OperatorCost) -> String {
 }
 
 /// Finding about operators that take longer for the same calls.
-fn slower_operators(place: &str, measures: &Measures) -> Option<Finding> {
+fn slower_operators(place: &str, measures: &RankMeasures) -> Option<Finding> {
     let delta = measures.test.delta();
     let is_slower = |cost: &&OperatorCost| {
         let [before, now] = cost.count;
@@ -233,7 +233,7 @@ fn slower_operators(place: &str, measures: &Measures) -> Option<Finding> {
 }
 
 /// Finding about communication that no longer overlaps with computing.
-fn overlap_lost(place: &str, measures: &Measures) -> Option<Finding> {
+fn overlap_lost(place: &str, measures: &RankMeasures) -> Option<Finding> {
     let (phases, delta) = (&measures.phases, measures.test.delta());
     let [before, now] = phases.overlapped.map(|number| number.0);
     let whole = |side: usize| -> Option<f64> {
@@ -246,11 +246,11 @@ fn overlap_lost(place: &str, measures: &Measures) -> Option<Finding> {
 
 /// Finding about a collective that moves its data more slowly while no rank waits longer.
 #[allow(clippy::cast_precision_loss, reason = "numbers of calls")]
-fn slow_link(place: &str, [baseline, candidate]: [&Run; 2]) -> Option<Finding> {
+fn slow_link(place: &str, [baseline, candidate]: [&ProfileRun; 2]) -> Option<Finding> {
     let (baseline_collectives, candidate_collectives) = (baseline.communication(), candidate.communication());
     let slow = candidate_collectives.iter().filter_map(|(name, now)| {
         let before = baseline_collectives.get(name).filter(|before| before.count > 0 && now.count > 0)?;
-        let per_step = |count: u64, run: &Run| count as f64 / run.step_count() as f64;
+        let per_step = |count: u64, run: &ProfileRun| count as f64 / run.step_count() as f64;
         let calls = [per_step(before.count, baseline), per_step(now.count, candidate)];
         let [transit_before, transit] = [before.transit / before.count as f64, now.transit / now.count as f64];
         let waited = now.wait / now.count as f64 - before.wait / before.count as f64;
@@ -267,7 +267,7 @@ fn slow_link(place: &str, [baseline, candidate]: [&Run; 2]) -> Option<Finding> {
 
 /// Names of operators that add time in `phase`, the largest first: collectives for communication, other operators for computing, none for
 /// free time. The costs may come from any pairing.
-pub fn adding(measures: &Measures, phase: Phase) -> Vec<String> {
+pub fn operators_adding_time(measures: &RankMeasures, phase: Phase) -> Vec<String> {
     let delta = measures.test.delta().max(0.0);
     let types = Types::of(&measures.costs, |cost| is_communication(cost) == (phase == Phase::Communication));
     let mut adding = match phase {

@@ -1,9 +1,9 @@
 //! Decides whether two profiles of a rank can be compared at all.
 
-use crate::compare::performance::run::{Run, TimeSource};
+use crate::compare::performance::run::{ProfileRun, TimeSource};
 use crate::judge::performance::rules;
 use crate::policy::Policy;
-use crate::read::performance::{Device, Settings};
+use crate::read::performance::{ProfileDevice, ProfilerSettings};
 use crate::result::finding::Finding;
 use crate::verdict::Side;
 
@@ -11,10 +11,10 @@ use crate::verdict::Side;
 const SHOWN: usize = 6;
 
 /// Findings about files that cannot be read to their end.
-pub(super) fn damage(place: &str, runs: [&Run; 2]) -> Vec<Finding> {
+pub(super) fn damage(place: &str, runs: [&ProfileRun; 2]) -> Vec<Finding> {
     let sides = [Side::Baseline, Side::Candidate].into_iter().zip(runs);
-    let of_side = |(side, run): (Side, &Run)| {
-        let finding = |damage: &crate::read::performance::Damage| {
+    let of_side = |(side, run): (Side, &ProfileRun)| {
+        let finding = |damage: &crate::read::performance::ProfileDamage| {
             Finding::new(&rules::FILE_DAMAGED, damage.path.as_str())
                 .with("unit", place)
                 .with("side", side.as_str())
@@ -27,7 +27,7 @@ pub(super) fn damage(place: &str, runs: [&Run; 2]) -> Vec<Finding> {
 }
 
 /// The source of step times that both sides have; otherwise findings about the missing one.
-pub(super) fn source(place: &str, runs: [&Run; 2]) -> Result<TimeSource, Vec<Finding>> {
+pub(super) fn source(place: &str, runs: [&ProfileRun; 2]) -> Result<TimeSource, Vec<Finding>> {
     let sides = || [Side::Baseline, Side::Candidate].into_iter().zip(runs);
     let blind: Vec<Finding> = sides()
         .filter(|(_, run)| !run.has_device())
@@ -37,7 +37,7 @@ pub(super) fn source(place: &str, runs: [&Run; 2]) -> Result<TimeSource, Vec<Fin
         })
         .collect();
     // A damaged file explains what is missing, and has a finding of its own.
-    let is_whole = |run: &Run| run.damage().next().is_none();
+    let is_whole = |run: &ProfileRun| run.damage().next().is_none();
     if blind.iter().len() > 0 {
         let is_damaged = |finding: &Finding| {
             sides().any(|(side, run)| finding.facts.get("side") == Some(&side.as_str().into()) && !is_whole(run))
@@ -55,14 +55,14 @@ pub(super) fn source(place: &str, runs: [&Run; 2]) -> Result<TimeSource, Vec<Fin
     if runs.iter().all(|run| run.has_step_table()) && counts_alike {
         return Ok(TimeSource::StepTable);
     }
-    let lacks = |run: &Run| match (run.has_kernel_steps(), run.has_step_table()) {
+    let lacks = |run: &ProfileRun| match (run.has_kernel_steps(), run.has_step_table()) {
         (true, _) => None,
         (false, true) => Some("kernels"),
         (false, false) => Some("both"),
     };
     let missing = sides().filter(|(_, run)| is_whole(run)).filter_map(|(side, run)| {
         let finding = Finding::new(&rules::FILE_MISSING, place).with("side", side.as_str());
-        Some(finding.with("what", lacks(run)?).with("is_trace", word(run.device() == Device::Gpu)))
+        Some(finding.with("what", lacks(run)?).with("is_trace", word(run.device() == ProfileDevice::Gpu)))
     });
     Err(missing.collect())
 }
@@ -71,20 +71,21 @@ fn word(is_so: bool) -> &'static str {
     if is_so { "yes" } else { "" }
 }
 
-fn ambiguous<'a>(place: &str, mut sides: impl Iterator<Item = (Side, &'a Run)>) -> Option<Finding> {
+fn ambiguous<'a>(place: &str, mut sides: impl Iterator<Item = (Side, &'a ProfileRun)>) -> Option<Finding> {
     sides.find_map(|(side, run)| {
-        let [first, second] = run.ambiguous()?;
+        let [first, second] = run.places_of_same_step()?;
         let finding = Finding::new(&rules::STEPS_TWICE, place).with("side", side.as_str());
         Some(finding.with("first", first).with("second", second))
     })
 }
 
 /// Finding about settings of the profiler that differ.
-pub(super) fn settings(place: &str, [baseline, candidate]: [&Run; 2]) -> Option<Finding> {
+pub(super) fn settings(place: &str, [baseline, candidate]: [&ProfileRun; 2]) -> Option<Finding> {
     if baseline.device() != candidate.device() {
         return None;
     }
-    let (Settings(baseline_values), Settings(candidate_values)) = (baseline.settings()?, candidate.settings()?);
+    let (ProfilerSettings(baseline_values), ProfilerSettings(candidate_values)) =
+        (baseline.settings()?, candidate.settings()?);
     let names = baseline_values.keys().filter(|name| {
         candidate_values.contains_key(*name) && candidate_values.get(*name) != baseline_values.get(*name)
     });
@@ -98,7 +99,7 @@ pub(super) fn settings(place: &str, [baseline, candidate]: [&Run; 2]) -> Option<
 }
 
 /// Finding about different hardware, from devices, their names and declared labels; `None` where it is equal.
-pub(super) fn other_hardware(place: &str, runs: [&Run; 2], policy: &Policy) -> Option<Finding> {
+pub(super) fn other_hardware(place: &str, runs: [&ProfileRun; 2], policy: &Policy) -> Option<Finding> {
     let [baseline_device, candidate_device] = runs.map(device);
     let labels = [&policy.baseline.label, &policy.candidate.label];
     let hardware = [&policy.loss.hardware.baseline, &policy.loss.hardware.candidate];
@@ -121,7 +122,7 @@ pub(super) fn other_hardware(place: &str, runs: [&Run; 2], policy: &Policy) -> O
 }
 
 /// The device of a run under its usual name.
-pub(super) fn device(run: &Run) -> String {
-    let kind = if run.device() == Device::Gpu { "GPU" } else { "Ascend NPU" };
+pub(super) fn device(run: &ProfileRun) -> String {
+    let kind = if run.device() == ProfileDevice::Gpu { "GPU" } else { "Ascend NPU" };
     run.device_name().unwrap_or(kind).to_owned()
 }

@@ -1,6 +1,6 @@
 //! The culprit over all ranks. Collectives make all ranks equally late, so the rank whose own time grew is named.
 
-use super::causes::adding;
+use super::causes::operators_adding_time;
 use super::rank::JudgedRank;
 use super::rules;
 use crate::compare::performance::statistics::median;
@@ -14,7 +14,7 @@ const STANDS_OUT: f64 = 0.5;
 
 /// A rank whose own time grew much more than that of the others, in microseconds.
 #[derive(Clone, Copy, Debug)]
-pub struct Standing {
+pub struct OutstandingRank {
     /// Index of the rank among the judged ones.
     pub place: usize,
     /// Growth of its computing and free time.
@@ -24,7 +24,7 @@ pub struct Standing {
 }
 
 /// The rank whose own time grew by more than half of the step's growth above the median of the others.
-pub fn standing_out<'a>(units: impl Iterator<Item = &'a PerformanceUnit>) -> Option<Standing> {
+pub fn outstanding_rank<'a>(units: impl Iterator<Item = &'a PerformanceUnit>) -> Option<OutstandingRank> {
     let own: Vec<(usize, f64, f64)> = units
         .enumerate()
         .filter_map(|(place, unit)| {
@@ -39,13 +39,13 @@ pub fn standing_out<'a>(units: impl Iterator<Item = &'a PerformanceUnit>) -> Opt
         return None;
     }
     let others = median(&others);
-    (most - others > STANDS_OUT * delta).then_some(Standing { place, own: most, others })
+    (most - others > STANDS_OUT * delta).then_some(OutstandingRank { place, own: most, others })
 }
 
 /// The culprit of the check, from the culprits of its units: the rank that stands out, else the worst one. The worst of several ranks is not
 /// named.
-pub fn of_check(units: &[&PerformanceUnit]) -> Option<CheckCulprit> {
-    let standing = standing_out(units.iter().copied()).map(|standing| standing.place);
+pub fn check_culprit(units: &[&PerformanceUnit]) -> Option<CheckCulprit> {
+    let standing = outstanding_rank(units.iter().copied()).map(|standing| standing.place);
     let order = |(place, unit): &(usize, &PerformanceUnit)| {
         let ratio = unit.step_time.as_ref().map_or(0.0, |time| time.ratio.0);
         (standing == Some(*place), unit.verdict, ratio)
@@ -57,8 +57,8 @@ pub fn of_check(units: &[&PerformanceUnit]) -> Option<CheckCulprit> {
 }
 
 /// Finding about the rank that holds up the others, where at least two became slower.
-pub fn slow_rank(judged: &[JudgedRank], standing: Standing) -> Option<Finding> {
-    let slower = judged.iter().filter(|rank| has(rank, &rules::SLOWER)).count();
+pub fn slow_rank(judged: &[JudgedRank], standing: OutstandingRank) -> Option<Finding> {
+    let slower = judged.iter().filter(|rank| has_finding(rank, &rules::SLOWER)).count();
     let rank = judged.get(standing.place)?;
     if slower < 2 {
         return None;
@@ -72,7 +72,7 @@ pub fn slow_rank(judged: &[JudgedRank], standing: Standing) -> Option<Finding> {
 }
 
 /// Whether a rank has a finding of `rule`.
-pub fn has(rank: &JudgedRank, rule: &Rule) -> bool {
+pub fn has_finding(rank: &JudgedRank, rule: &Rule) -> bool {
     rank.findings.iter().any(|finding| finding.is(rule))
 }
 
@@ -80,7 +80,7 @@ pub fn has(rank: &JudgedRank, rule: &Rule) -> bool {
 pub fn cause(rank: &JudgedRank, stands_out: bool) -> Option<PerformanceCause> {
     let measures = rank.measures.as_ref()?;
     let delta = measures.test.delta();
-    if !has(rank, &rules::SLOWER) {
+    if !has_finding(rank, &rules::SLOWER) {
         let aicpu = rank.findings.iter().find(|finding| finding.is(&rules::AICPU))?;
         let operators = match aicpu.facts.get("names") {
             Some(crate::result::finding::Fact::List(names)) => names.clone(),
@@ -95,5 +95,5 @@ pub fn cause(rank: &JudgedRank, stands_out: bool) -> Option<PerformanceCause> {
         phase = if is_host { Phase::Free } else { Phase::Computing };
     }
     let share = measures.phases.growth(phase) / delta;
-    Some(PerformanceCause { phase, operators: adding(measures, phase), share: Some(Number(share)) })
+    Some(PerformanceCause { phase, operators: operators_adding_time(measures, phase), share: Some(Number(share)) })
 }

@@ -2,10 +2,10 @@
 
 use super::comparable;
 use super::rules;
-use super::test::{self, FEW, Limits, StepTimeTest};
+use super::test::{self, FEW, RatioLimits, StepTimeTest};
 use super::witness;
 use crate::compare::performance::cost::{OperatorCost, PairedBy, costs, paired_by, same_workload};
-use crate::compare::performance::run::{Run, TimeSource};
+use crate::compare::performance::run::{ProfileRun, TimeSource};
 use crate::compare::performance::statistics::median;
 use crate::compare::performance::steps::StepTimes;
 use crate::judge::rule::artifacts::TOO_GOOD;
@@ -47,12 +47,12 @@ pub struct JudgedRank {
     /// Its findings. Causes of growth are added later, for the rank that shows them.
     pub findings: Vec<Finding>,
     /// Numbers for finding causes; `None` where no time was judged.
-    pub measures: Option<Measures>,
+    pub measures: Option<RankMeasures>,
 }
 
 /// Numbers for finding the causes of growth.
 #[derive(Debug)]
-pub struct Measures {
+pub struct RankMeasures {
     /// The test of the step time.
     pub test: StepTimeTest,
     /// Costs of all operators.
@@ -64,7 +64,13 @@ pub struct Measures {
 }
 
 /// Judges one rank; `repeats` is the noise between declared repeats of the baseline.
-pub fn judge(baseline: &Run, candidate: &Run, rank: Option<u64>, repeats: Option<f64>, policy: &Policy) -> JudgedRank {
+pub fn judge(
+    baseline: &ProfileRun,
+    candidate: &ProfileRun,
+    rank: Option<u64>,
+    repeats: Option<f64>,
+    policy: &Policy,
+) -> JudgedRank {
     let (place, runs) = (profile_place(rank), [baseline, candidate]);
     let mut findings = comparable::damage(&place, runs);
     let hardware = comparable::other_hardware(&place, runs, policy);
@@ -82,10 +88,10 @@ pub fn judge(baseline: &Run, candidate: &Run, rank: Option<u64>, repeats: Option
     };
     findings.extend(comparable::settings(&place, runs));
     findings.extend(hardware);
-    findings.extend(witness::kernels(&place, runs, source));
-    findings.extend(witness::times(&place, runs));
+    findings.extend(witness::missing_kernels_finding(&place, runs, source));
+    findings.extend(witness::contradicting_times_findings(&place, runs));
     let warmup = policy.performance.warmup;
-    let steps = runs.map(|run| run.judged(source, warmup));
+    let steps = runs.map(|run| run.judged_steps(source, warmup));
     unit.steps = [0, 1].map(|side: usize| steps.get(side).map_or(0, Vec::len) as u64);
     let by = paired_by(baseline, candidate, source);
     let costs = costs(baseline, candidate, by, warmup);
@@ -99,8 +105,8 @@ pub fn judge(baseline: &Run, candidate: &Run, rank: Option<u64>, repeats: Option
     }
     let periods = steps.each_ref().map(|steps| steps.iter().map(|step| step.period).collect::<Vec<f64>>());
     let [baseline_periods, candidate_periods] = &periods;
-    let test = StepTimeTest::of(baseline_periods, candidate_periods, repeats);
-    let measures = Measures { test, costs, paired_by: by, phases: phases(&steps) };
+    let test = StepTimeTest::new(baseline_periods, candidate_periods, repeats);
+    let measures = RankMeasures { test, costs, paired_by: by, phases: phases(&steps) };
     describe(&mut unit, &measures, &steps, source, repeats);
     let limits = limits(&unit, policy);
     account(&mut unit, &measures, limits);
@@ -112,12 +118,12 @@ pub fn judge(baseline: &Run, candidate: &Run, rank: Option<u64>, repeats: Option
     if unit.equal_hardware {
         findings.extend(memory(&mut unit, &place, policy));
         findings.extend(frequency(&place, runs).filter(|_| !waits_for_host(&measures)));
-        findings.extend(witness::lost(&place, runs, policy));
+        findings.extend(witness::lost_parts_finding(&place, runs, policy));
     }
     JudgedRank { unit, findings, measures: Some(measures) }
 }
 
-fn empty_unit(rank: Option<u64>, runs: [&Run; 2], equal_hardware: bool) -> PerformanceUnit {
+fn empty_unit(rank: Option<u64>, runs: [&ProfileRun; 2], equal_hardware: bool) -> PerformanceUnit {
     let [baseline, candidate] = runs;
     let peaks = baseline.memory_peak().zip(candidate.memory_peak());
     PerformanceUnit {
@@ -140,13 +146,13 @@ fn empty_unit(rank: Option<u64>, runs: [&Run; 2], equal_hardware: bool) -> Perfo
 }
 
 /// The limits of a unit. On different hardware there are only declared ones.
-fn limits(unit: &PerformanceUnit, policy: &Policy) -> Limits {
+fn limits(unit: &PerformanceUnit, policy: &Policy) -> RatioLimits {
     let own = &policy.performance;
     if unit.equal_hardware {
-        return Limits { warn: Some(own.step_time.warn.get()), fail: Some(own.step_time.fail.get()) };
+        return RatioLimits { warn: Some(own.step_time.warn.get()), fail: Some(own.step_time.fail.get()) };
     }
     let declared = own.other_hardware.step_time;
-    Limits { warn: declared.warn.map(|limit| limit.get()), fail: declared.fail.map(|limit| limit.get()) }
+    RatioLimits { warn: declared.warn.map(|limit| limit.get()), fail: declared.fail.map(|limit| limit.get()) }
 }
 
 fn workload(place: &str, by: PairedBy, costs: &[OperatorCost]) -> Option<Finding> {
@@ -186,7 +192,7 @@ fn phases(steps: &[Vec<StepTimes>; 2]) -> Phases {
 /// Writes the numbers into the unit.
 fn describe(
     unit: &mut PerformanceUnit,
-    measures: &Measures,
+    measures: &RankMeasures,
     steps: &[Vec<StepTimes>; 2],
     source: TimeSource,
     repeats: Option<f64>,
@@ -223,7 +229,7 @@ fn describe(
 }
 
 /// Counts the compared times. A phase that neither side has agrees trivially, and without a limit nothing is judged.
-fn account(unit: &mut PerformanceUnit, measures: &Measures, limits: Limits) {
+fn account(unit: &mut PerformanceUnit, measures: &RankMeasures, limits: RatioLimits) {
     let is_none = |phase: &Phase| measures.phases.of(*phase).iter().all(|time| time.abs() <= 0.0);
     let (is_judged, evidence) = (limits.warn.or(limits.fail).is_some(), &mut unit.evidence);
     evidence.not_compared = 0;
@@ -236,7 +242,7 @@ fn account(unit: &mut PerformanceUnit, measures: &Measures, limits: Limits) {
 }
 
 /// Finding about a step, or its computing, that takes less than a third of the baseline's time, so that less was computed.
-fn too_good(unit: &PerformanceUnit, measures: &Measures, limits: Limits) -> Option<Finding> {
+fn too_good(unit: &PerformanceUnit, measures: &RankMeasures, limits: RatioLimits) -> Option<Finding> {
     limits.warn.or(limits.fail)?;
     let test = measures.test;
     // A step that mostly waits says too little about how much was computed.
@@ -257,7 +263,7 @@ fn shortened(shapes: &str) -> String {
 }
 
 /// Findings about the step time.
-fn time(unit: &PerformanceUnit, measures: &Measures, limits: Limits, verdict: Verdict) -> Vec<Finding> {
+fn time(unit: &PerformanceUnit, measures: &RankMeasures, limits: RatioLimits, verdict: Verdict) -> Vec<Finding> {
     let (test, place) = (measures.test, profile_place(unit.rank));
     let with_times = |finding: Finding| {
         let [baseline, candidate] = unit.steps;
@@ -345,12 +351,12 @@ fn memory(unit: &mut PerformanceUnit, place: &str, policy: &Policy) -> Option<Fi
 }
 
 /// Whether a step grew because the device waits for the host. Idle cores run at a lower clock.
-fn waits_for_host(measures: &Measures) -> bool {
+fn waits_for_host(measures: &RankMeasures) -> bool {
     let (phases, test) = (&measures.phases, &measures.test);
     test.delta() > LEAST_WAIT * test.baseline && phases.grown_most() == Phase::Free
 }
 
-fn frequency(place: &str, [baseline, candidate]: [&Run; 2]) -> Option<Finding> {
+fn frequency(place: &str, [baseline, candidate]: [&ProfileRun; 2]) -> Option<Finding> {
     let (baseline_clock, candidate_clock) = (baseline.frequency()?, candidate.frequency()?);
     let is_low = candidate_clock < LEAST_CLOCK * baseline_clock;
     is_low.then(|| {

@@ -26,7 +26,7 @@ const SCATTERED: f64 = 0.2;
 
 /// Limits on the ratio of candidate to baseline, beyond noise.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Limits {
+pub struct RatioLimits {
     /// Warns above this.
     pub warn: Option<f64>,
     /// Fails above this.
@@ -54,7 +54,7 @@ pub struct StepTimeTest {
 
 impl StepTimeTest {
     /// Tests the periods of at least one step per side; `repeats` is the noise between declared repeats of the baseline.
-    pub fn of(baseline: &[f64], candidate: &[f64], repeats: Option<f64>) -> Self {
+    pub fn new(baseline: &[f64], candidate: &[f64], repeats: Option<f64>) -> Self {
         let [of_baseline, of_candidate] = [median(baseline), median(candidate)];
         let is_few = baseline.len() < FEW || candidate.len() < FEW;
         let least = |values: &[f64]| values.iter().copied().fold(f64::INFINITY, f64::min);
@@ -81,7 +81,7 @@ impl StepTimeTest {
     }
 
     /// Verdict under limits.
-    pub fn verdict(&self, limits: Limits) -> Verdict {
+    pub fn verdict(&self, limits: RatioLimits) -> Verdict {
         let is_above = |limit: Option<f64>| limit.is_some_and(|limit| self.beyond_noise() > limit);
         match (self.is_sure, is_above(limits.fail), is_above(limits.warn)) {
             (true, true, _) => Verdict::Fail,
@@ -150,7 +150,7 @@ mod tests {
         let even: Vec<f64> = (0..12).map(|step| 100.0 + 0.2 * f64::from(step % 3)).collect();
         for slope in [1.5, 3.0] {
             let rising: Vec<f64> = even.iter().zip(0..).map(|(value, step)| value + slope * f64::from(step)).collect();
-            let test = StepTimeTest::of(&even, &rising, None);
+            let test = StepTimeTest::new(&even, &rising, None);
             assert!(test.noise < 0.02 && jitter(&even, &rising).is_none(), "{test:?}");
             assert!(drift(&even, &rising).is_some_and(|found| (found * test.candidate - slope).abs() < 0.1 * slope));
             assert!(spikes(&rising).is_empty() && drift(&rising, &rising).is_none() && drift(&rising, &even).is_none());
@@ -159,10 +159,10 @@ mod tests {
         assert_eq!((drift(&even, &sawtooth), drift(&even, &even)), (None, None));
     }
 
-    const LIMITS: Limits = Limits { warn: Some(1.05), fail: Some(1.10) };
+    const LIMITS: RatioLimits = RatioLimits { warn: Some(1.05), fail: Some(1.10) };
 
     fn verdict(baseline: &[f64], candidate: &[f64]) -> Verdict {
-        StepTimeTest::of(baseline, candidate, None).verdict(LIMITS)
+        StepTimeTest::new(baseline, candidate, None).verdict(LIMITS)
     }
 
     #[test]
@@ -173,9 +173,9 @@ mod tests {
         assert_eq!(verdict(&quiet, &times(1.05)), Verdict::Pass);
         assert_eq!(verdict(&quiet, &times(1.08)), Verdict::Warn);
         assert_eq!(verdict(&quiet, &times(1.20)), Verdict::Fail);
-        assert!(StepTimeTest::of(&quiet, &times(0.9), None).is_faster());
-        assert!(!StepTimeTest::of(&quiet, &times(0.97), None).is_faster());
-        let with_repeats = StepTimeTest::of(&quiet, &times(1.20), Some(0.15));
+        assert!(StepTimeTest::new(&quiet, &times(0.9), None).is_faster());
+        assert!(!StepTimeTest::new(&quiet, &times(0.97), None).is_faster());
+        let with_repeats = StepTimeTest::new(&quiet, &times(1.20), Some(0.15));
         assert_eq!((with_repeats.verdict(LIMITS), with_repeats.noise), (Verdict::Pass, 0.15));
         // One checkpoint does not move a median.
         assert_eq!(verdict(&quiet, &[100.0, 100.2, 100.0, 400.0]), Verdict::Pass);
@@ -183,12 +183,12 @@ mod tests {
 
     #[test]
     fn few_steps_have_to_be_apart() {
-        let test = StepTimeTest::of(&[100.0, 101.0], &[120.0, 121.0], None);
+        let test = StepTimeTest::new(&[100.0, 101.0], &[120.0, 121.0], None);
         assert!(test.is_few && test.is_sure && (test.noise - 0.05).abs() < 1e-12);
         assert_eq!(test.verdict(LIMITS), Verdict::Fail);
         assert_eq!(verdict(&[100.0, 130.0], &[125.0, 160.0]), Verdict::Pass);
         assert_eq!(verdict(&[100.0], &[99.0]), Verdict::Pass);
-        assert!(!StepTimeTest::of(&[100.0], &[99.9], None).is_faster());
+        assert!(!StepTimeTest::new(&[100.0], &[99.9], None).is_faster());
     }
 
     #[test]

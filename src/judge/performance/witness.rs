@@ -1,7 +1,7 @@
 //! Compares the table of kernels with the table of steps, which should give the same times.
 
 use super::rules;
-use crate::compare::performance::run::{Run, TimeSource};
+use crate::compare::performance::run::{ProfileRun, TimeSource};
 use crate::compare::performance::statistics::median;
 use crate::compare::performance::steps::StepTimes;
 use crate::policy::Policy;
@@ -12,7 +12,11 @@ use crate::verdict::{Severity, Side};
 const MOST: f64 = 1.25;
 
 /// Finding about a table of kernels that only one side has: without both, nothing shows that the work is the same.
-pub(super) fn kernels(place: &str, [baseline, candidate]: [&Run; 2], source: TimeSource) -> Option<Finding> {
+pub(super) fn missing_kernels_finding(
+    place: &str,
+    [baseline, candidate]: [&ProfileRun; 2],
+    source: TimeSource,
+) -> Option<Finding> {
     let side = match (baseline.has_kernel_steps(), candidate.has_kernel_steps()) {
         (true, false) => Side::Candidate,
         (false, true) => Side::Baseline,
@@ -23,7 +27,11 @@ pub(super) fn kernels(place: &str, [baseline, candidate]: [&Run; 2], source: Tim
 
 /// Finding about memory, clock or settings that the baseline recorded and the candidate did not, so that a difference in them would not
 /// show.
-pub(super) fn lost(place: &str, [baseline, candidate]: [&Run; 2], policy: &Policy) -> Option<Finding> {
+pub(super) fn lost_parts_finding(
+    place: &str,
+    [baseline, candidate]: [&ProfileRun; 2],
+    policy: &Policy,
+) -> Option<Finding> {
     let lost = [
         ("memory", baseline.memory_peak().is_some() && candidate.memory_peak().is_none()),
         ("clock", baseline.frequency().is_some() && candidate.frequency().is_none()),
@@ -58,12 +66,12 @@ impl Told {
 
 /// Findings about sides whose kernels and table of steps give different times. Where both sides differ by the same ratio, the tables count
 /// different things, which is no finding.
-pub(super) fn times(place: &str, [baseline, candidate]: [&Run; 2]) -> Vec<Finding> {
+pub(super) fn contradicting_times_findings(place: &str, [baseline, candidate]: [&ProfileRun; 2]) -> Vec<Finding> {
     let computing: fn(&StepTimes) -> f64 = |step| step.computing;
     let period: fn(&StepTimes) -> f64 = |step| step.period;
     let mut findings = Vec::new();
     for (what, of) in [("computing", computing), ("step", period)] {
-        let told = |side, run: &Run| {
+        let told = |side, run: &ProfileRun| {
             // A database's table leaves out the pause between two steps.
             if what == "step" && !run.counts_pauses() { None } else { told(side, what, run, of) }
         };
@@ -81,7 +89,7 @@ pub(super) fn times(place: &str, [baseline, candidate]: [&Run; 2]) -> Vec<Findin
 }
 
 /// Medians of a time over the steps that both tables of a side contain; `None` where they have none in common.
-fn told(side: Side, what: &'static str, run: &Run, of: fn(&StepTimes) -> f64) -> Option<Told> {
+fn told(side: Side, what: &'static str, run: &ProfileRun, of: fn(&StepTimes) -> f64) -> Option<Told> {
     if !run.has_kernel_steps() || !run.has_step_table() {
         return None;
     }

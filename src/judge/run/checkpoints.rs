@@ -1,6 +1,6 @@
 //! Checkpoints of one run: some parameter must change between two of them.
 
-use super::motion::standstill;
+use super::motion::standstill_finding;
 use crate::result::finding::Finding;
 use crate::result::run::{Invariant, Looked};
 use crate::verdict::{CheckId, Severity};
@@ -19,7 +19,7 @@ pub struct Checkpoints {
 
 impl Checkpoints {
     /// Adds an interval, which begins at the checkpoint of `step`; `has_moved` is `None` if nothing could be compared.
-    pub fn take(&mut self, step: u64, parameters: usize, has_moved: Option<bool>) {
+    pub fn add_interval(&mut self, step: u64, parameters: usize, has_moved: Option<bool>) {
         let Some(has_moved) = has_moved else { return };
         self.parameters = self.parameters.max(parameters);
         self.intervals += 1;
@@ -42,7 +42,7 @@ impl Checkpoints {
         let is_still = self.standing >= STANDSTILL || self.standing == self.intervals;
         let counts = [("parameters", self.parameters), ("steps", self.intervals + 1)];
         let finding = is_still.then(|| {
-            let finding = standstill("checkpoints", self.since, self.parameters, self.standing);
+            let finding = standstill_finding("checkpoints", self.since, self.parameters, self.standing);
             let finding = finding.of_check(CheckId::Checkpoint);
             if self.standing >= STANDSTILL { finding } else { finding.with_severity(Severity::Warn) }
         });
@@ -64,7 +64,7 @@ mod tests {
             (&[None, None], None),
         ] {
             let mut checkpoints = Checkpoints::default();
-            (0..).zip(moves).for_each(|(step, has_moved)| checkpoints.take(step, 3, *has_moved));
+            (0..).zip(moves).for_each(|(step, has_moved)| checkpoints.add_interval(step, 3, *has_moved));
             let (finding, _) = checkpoints.finish(moves.len() + 1);
             assert_eq!(finding.map(|finding| finding.severity), expected, "{moves:?}");
         }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::rules::{BATCH_REPEATED, SAME_DATA, SHOWN};
 use crate::compare::run::Snapshot;
-use crate::compare::run::copies::Copy;
+use crate::compare::run::copies::TensorCopy;
 use crate::result::finding::Finding;
 use crate::result::run::{Invariant, Looked};
 
@@ -33,7 +33,7 @@ pub struct Data {
 /// An input that comes again.
 #[derive(Clone, Debug)]
 struct Repeated {
-    input: Copy,
+    input: TensorCopy,
     count: usize,
     /// The first of these steps.
     steps: Vec<u64>,
@@ -41,7 +41,7 @@ struct Repeated {
 
 impl Data {
     /// Adds a step of all ranks; steps come in order.
-    pub fn take(&mut self, step: u64, ranks: &BTreeMap<u64, Snapshot>) {
+    pub fn add_step(&mut self, step: u64, ranks: &BTreeMap<u64, Snapshot>) {
         let is_replicated = || {
             let mut parameters = ranks.values().map(|snapshot| &snapshot.parameters);
             let first = parameters.next();
@@ -51,10 +51,10 @@ impl Data {
         self.between_ranks(ranks);
         let mut is_told = false;
         for (rank, snapshot) in ranks {
-            let Some(input) = snapshot.first_input.as_ref().filter(|input| input.is_telling()) else { continue };
+            let Some(input) = snapshot.first_input.as_ref().filter(|input| input.is_distinctive()) else { continue };
             is_told = true;
             match self.inputs.get_mut(rank) {
-                Some(known) if known.input.is_same(input) => {
+                Some(known) if known.input.is_identical(input) => {
                     known.count += 1;
                     if known.steps.len() < SHOWN {
                         known.steps.push(step);
@@ -75,13 +75,16 @@ impl Data {
     fn between_ranks(&mut self, ranks: &BTreeMap<u64, Snapshot>) {
         let mut all = ranks.values();
         let Some(first) = all.next().filter(|_| ranks.len() > 1) else { return };
-        let tells =
-            first.first_outputs.iter().chain(&first.first_input).any(|copy| copy.is_telling() && !copy.is_constant());
+        let tells = first
+            .first_outputs
+            .iter()
+            .chain(&first.first_input)
+            .any(|copy| copy.is_distinctive() && !copy.is_constant());
         if !tells {
             return;
         }
         let is_equal = |other: &Snapshot| {
-            let same = |one: &Copy, other: &Copy| one.is_same(other);
+            let same = |one: &TensorCopy, other: &TensorCopy| one.is_identical(other);
             let inputs =
                 matches!((&first.first_input, &other.first_input), (Some(one), Some(other)) if same(one, other));
             let outputs = first.first_outputs.len() == other.first_outputs.len();

@@ -19,7 +19,7 @@ pub struct Gradients {
 
 impl Gradients {
     /// Adds a step of all ranks.
-    pub fn take(&mut self, ranks: &BTreeMap<u64, Snapshot>) {
+    pub fn add_step(&mut self, ranks: &BTreeMap<u64, Snapshot>) {
         let counting = ranks.values().filter(|snapshot| snapshot.has_backward && !snapshot.gradients.is_empty());
         let mut has_any = false;
         for snapshot in counting {
@@ -30,9 +30,9 @@ impl Gradients {
                 *self.has.entry(name.clone()).or_default() |= has;
                 let is_twin = |(other, twin): (&String, &_)| {
                     let twin: &crate::compare::run::snapshot::Parameter = twin;
-                    other != name && snapshot.gradients.contains_key(other) && twin.copy.is_same(&parameter.copy)
+                    other != name && snapshot.gradients.contains_key(other) && twin.copy.is_identical(&parameter.copy)
                 };
-                if !has && parameter.copy.is_telling() && snapshot.parameters.iter().any(is_twin) {
+                if !has && parameter.copy.is_distinctive() && snapshot.parameters.iter().any(is_twin) {
                     self.shared.insert(name.clone());
                 }
             }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::rules::{BATCH_NORM_MODE, DROPOUT_IN_EVALUATION};
 use crate::compare::run::Snapshot;
-use crate::compare::run::modes::{Mode, ModeKind};
+use crate::compare::run::modes::{CallMode, ModeKind};
 use crate::result::finding::Finding;
 use crate::result::run::{Invariant, Looked};
 use crate::verdict::Severity;
@@ -21,14 +21,15 @@ pub struct Modes {
 
 impl Modes {
     /// Adds a step of all ranks.
-    pub fn take(&mut self, step: u64, ranks: &BTreeMap<u64, Snapshot>) {
+    pub fn add_step(&mut self, step: u64, ranks: &BTreeMap<u64, Snapshot>) {
         let calls: usize = ranks.values().map(|snapshot| snapshot.modes.len()).sum();
         self.calls += calls;
         self.steps += usize::from(calls > 0);
         self.apart(step, ranks);
         for (rank, snapshot) in ranks.iter().filter(|(_, snapshot)| snapshot.is_gradient_off) {
             let trains = |kind: ModeKind| snapshot.modes.iter().find(move |mode| mode.kind == kind && mode.is_training);
-            let say = |rule, mode: &Mode| Finding::new(rule, mode.name.as_str()).with("step", step).with("rank", *rank);
+            let say =
+                |rule, mode: &CallMode| Finding::new(rule, mode.name.as_str()).with("step", step).with("rank", *rank);
             let dropout = || trains(ModeKind::Dropout).map(|mode| say(&DROPOUT_IN_EVALUATION, mode));
             self.dropout = self.dropout.take().or_else(dropout);
             let batch_norm = || {

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use super::rules::{NEVER_MOVE, PARAMETER_FROZEN, SHOWN};
-use crate::compare::run::copies::Copy;
+use crate::compare::run::copies::TensorCopy;
 use crate::compare::run::snapshot::Parameters;
 use crate::result::finding::Finding;
 use crate::result::run::{Invariant, Looked};
@@ -28,7 +28,7 @@ pub struct Interval<'a> {
     /// Parameters at its end.
     pub after: &'a Parameters,
     /// Gradients at its beginning.
-    pub gradients: &'a BTreeMap<String, Copy>,
+    pub gradients: &'a BTreeMap<String, TensorCopy>,
 }
 
 /// Motion of parameters, interval by interval.
@@ -58,17 +58,17 @@ struct Track {
 impl Motion {
     /// Adds an interval of all ranks, which begins at `step`; `adds_up` says whether the gradients at its end include those at its
     /// beginning.
-    pub fn take(&mut self, step: u64, ranks: &[Interval<'_>], adds_up: bool) {
+    pub fn add_interval(&mut self, step: u64, ranks: &[Interval<'_>], adds_up: bool) {
         let mut moved: BTreeMap<&str, bool> = BTreeMap::new();
-        let mut counting: BTreeMap<&str, &Copy> = BTreeMap::new();
+        let mut counting: BTreeMap<&str, &TensorCopy> = BTreeMap::new();
         // The largest change of an extreme of any parameter.
         let mut largest = 0.0_f64;
         for Interval { before, after, gradients } in ranks {
             let norms = gradients.values().filter_map(|copy| copy.statistics[3]).filter(|norm| norm.is_finite());
             let least = GRADIENT * norms.fold(0.0, f64::max);
-            for (name, now) in after.iter().filter(|(_, now)| now.copy.is_told()) {
+            for (name, now) in after.iter().filter(|(_, now)| now.copy.is_comparable()) {
                 let Some(was) = before.get(name).filter(|was| was.copy.form == now.copy.form) else { continue };
-                let has_moved = !was.copy.is_same(&now.copy);
+                let has_moved = !was.copy.is_identical(&now.copy);
                 *moved.entry(name).or_default() |= has_moved;
                 if has_moved {
                     largest = largest.max(step_of(&was.copy, &now.copy));
@@ -97,9 +97,9 @@ impl Motion {
             let track = self.parameters.entry(name.to_owned()).or_default();
             if moved.get(name) == Some(&true) {
                 *track = Track::default();
-            } else if copy.is_short() || half_rounding(copy) < largest {
+            } else if copy.is_low_precision() || half_rounding(copy) < largest {
                 track.stood += 1;
-                track.is_hidden |= copy.is_short() && half_rounding(copy) >= largest;
+                track.is_hidden |= copy.is_low_precision() && half_rounding(copy) >= largest;
             }
         }
     }
@@ -126,7 +126,7 @@ impl Motion {
         if are_micro_steps && !is_counted {
             return (frozen.into_iter().collect(), Looked::not(ID, "no-update-seen"));
         }
-        let finding = standstill("steps", self.since, self.with_gradient, self.standing);
+        let finding = standstill_finding("steps", self.since, self.with_gradient, self.standing);
         let finding = finding.with("adds_up", u64::from(are_micro_steps));
         let finding = if are_micro_steps { finding.with_severity(Severity::Warn) } else { finding };
         (vec![finding], over(false))
@@ -139,13 +139,13 @@ impl Motion {
         let names: Vec<&str> =
             stood().filter(|(_, track)| track.is_hidden != told).map(|(name, _)| name.as_str()).collect();
         let intervals = stood().map(|(_, track)| track.stood).max()?;
-        let finding = frozen(&names, self.parameters.len(), intervals as u64)?;
+        let finding = frozen_finding(&names, self.parameters.len(), intervals as u64)?;
         Some(if told { finding } else { finding.with_severity(Severity::Info) })
     }
 }
 
 /// The finding that nothing moves in the intervals between `what` (steps or checkpoints), from `since` on.
-pub fn standstill(what: &str, since: u64, count: usize, intervals: usize) -> Finding {
+pub fn standstill_finding(what: &str, since: u64, count: usize, intervals: usize) -> Finding {
     // Checkpoints have a place of their own, because single parameters were not recorded.
     let place = if what == "checkpoints" { what } else { "parameters" };
     let finding = Finding::new(&NEVER_MOVE, place).with("step", since);
@@ -153,20 +153,20 @@ pub fn standstill(what: &str, since: u64, count: usize, intervals: usize) -> Fin
 }
 
 /// The finding that the named ones of `of` parameters stand still in `updates` updates; `None` without names.
-pub fn frozen(names: &[&str], of: usize, updates: u64) -> Option<Finding> {
+pub fn frozen_finding(names: &[&str], of: usize, updates: u64) -> Option<Finding> {
     let finding = Finding::new(&PARAMETER_FROZEN, *names.first()?).with("count", names.len());
     let shown: Vec<String> = names.iter().take(SHOWN).map(|name| (*name).to_owned()).collect();
     Some(finding.with("of", of).with("updates", updates).with("names", shown))
 }
 
 /// The largest change of an extreme (maximum or minimum) of a parameter.
-fn step_of(was: &Copy, now: &Copy) -> f64 {
+fn step_of(was: &TensorCopy, now: &TensorCopy) -> f64 {
     let ends = was.statistics.iter().zip(&now.statistics).take(2);
     ends.filter_map(|(was, now)| Some((now.as_ref()? - was.as_ref()?).abs())).fold(0.0, f64::max)
 }
 
 /// The largest update that rounding may hide in the largest element of a parameter.
-fn half_rounding(copy: &Copy) -> f64 {
+fn half_rounding(copy: &TensorCopy) -> f64 {
     let [max, min, ..] = copy.statistics.map(|one| one.map_or(0.0, f64::abs));
     copy.roundoff * max.max(min)
 }
@@ -179,14 +179,14 @@ mod tests {
 
     fn parameters(values: &[(&str, f64)]) -> Parameters {
         let parameter = |value: f64| {
-            let copy = Copy::of_statistics([value, -value, value / 8.0, 3.0 * value].map(Some));
+            let copy = TensorCopy::from_statistics([value, -value, value / 8.0, 3.0 * value].map(Some));
             Parameter { copy, is_trainable: Some(true) }
         };
         values.iter().map(|(name, value)| ((*name).to_owned(), parameter(*value))).collect()
     }
 
-    fn gradients(names: &[(&str, f64)]) -> BTreeMap<String, Copy> {
-        let copy = |norm: f64| Copy::of_statistics([norm, -norm, 0.0, norm].map(Some));
+    fn gradients(names: &[(&str, f64)]) -> BTreeMap<String, TensorCopy> {
+        let copy = |norm: f64| TensorCopy::from_statistics([norm, -norm, 0.0, norm].map(Some));
         names.iter().map(|(name, norm)| ((*name).to_owned(), copy(*norm))).collect()
     }
 
@@ -201,7 +201,7 @@ mod tests {
         for (step, pair) in (0..).zip(steps.windows(2)) {
             let [before, after] = [parameters(&pair[0]), parameters(&pair[1])];
             let interval = Interval { before: &before, after: &after, gradients: &gradients };
-            motion.take(step, &[interval], adds_up);
+            motion.add_interval(step, &[interval], adds_up);
         }
         motion.finish(counted)
     }

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::rules::{REPLICAS_DIFFER, SHOWN};
-use crate::compare::run::copies::Copy;
+use crate::compare::run::copies::TensorCopy;
 use crate::compare::run::snapshot::Parameters;
 use crate::judge::rule::policy::SELECTOR_UNUSED;
 use crate::policy::health::ReplicaPolicy;
@@ -30,7 +30,7 @@ pub struct Replicas {
     /// Whether all parameters are equal over the ranks at the first step.
     are_all_equal: Option<bool>,
     /// Copies of the step before, by rank.
-    before: BTreeMap<u64, BTreeMap<String, Copy>>,
+    before: BTreeMap<u64, BTreeMap<String, TensorCopy>>,
     /// Names of the copies that were compared at a later step.
     compared: BTreeSet<String>,
     ranks: usize,
@@ -54,7 +54,7 @@ impl Replicas {
     }
 
     /// Adds the parameters of a step; steps come in order.
-    pub fn take(&mut self, step: u64, ranks: &ByRank<'_>) {
+    pub fn add_step(&mut self, step: u64, ranks: &ByRank<'_>) {
         self.steps += 1;
         self.ranks = self.ranks.max(ranks.len());
         let copies = by_name(ranks);
@@ -83,7 +83,7 @@ impl Replicas {
             }
         }
         if self.broken.is_none() && !apart.is_empty() {
-            let rank = self.odd(&apart);
+            let rank = self.odd_rank(&apart);
             let names = apart.iter().map(|(name, _)| (*name).to_owned()).collect();
             self.broken = Some(Broken { step, names, rank, of });
         }
@@ -94,7 +94,7 @@ impl Replicas {
     }
 
     /// Whether a parameter at its first step is a copy on every rank that holds it.
-    fn is_copy(&self, name: &str, copies: &[(u64, &Copy)]) -> bool {
+    fn is_copy(&self, name: &str, copies: &[(u64, &TensorCopy)]) -> bool {
         if let Some(is_copy) = self.policy.is_copy(name) {
             return is_copy;
         }
@@ -104,18 +104,18 @@ impl Replicas {
 
     /// The rank whose copies are the odd ones: of three or more ranks the only one that differs from all others, of two ranks the one
     /// that stood still while the other moved.
-    fn odd(&self, apart: &[(&str, &Vec<(u64, &Copy)>)]) -> Option<u64> {
-        let of = |(name, copies): &(&str, &Vec<(u64, &Copy)>)| {
-            if copies.len() > 2 { alone(copies) } else { self.stood_still(name, copies) }
+    fn odd_rank(&self, apart: &[(&str, &Vec<(u64, &TensorCopy)>)]) -> Option<u64> {
+        let of = |(name, copies): &(&str, &Vec<(u64, &TensorCopy)>)| {
+            if copies.len() > 2 { only_differing_rank(copies) } else { self.stood_still(name, copies) }
         };
         let mut ranks = apart.iter().map(of);
         let first = ranks.next()??;
         ranks.all(|rank| rank == Some(first)).then_some(first)
     }
 
-    fn stood_still(&self, name: &str, copies: &[(u64, &Copy)]) -> Option<u64> {
-        let still = |(rank, copy): &&(u64, &Copy)| {
-            self.before.get(rank).and_then(|before| before.get(name)).is_some_and(|before| before.is_same(copy))
+    fn stood_still(&self, name: &str, copies: &[(u64, &TensorCopy)]) -> Option<u64> {
+        let still = |(rank, copy): &&(u64, &TensorCopy)| {
+            self.before.get(rank).and_then(|before| before.get(name)).is_some_and(|before| before.is_identical(copy))
         };
         let mut found = copies.iter().filter(still);
         let first = found.next()?.0;
@@ -123,7 +123,7 @@ impl Replicas {
     }
 
     /// Findings about patterns of the policy that fit no parameter, if there are copies at all.
-    pub fn unused(&self) -> Vec<Finding> {
+    pub fn unused_selectors(&self) -> Vec<Finding> {
         let names = self.known.keys().map(String::as_str);
         let unused = if self.known.is_empty() { Vec::new() } else { self.policy.unused(names) };
         unused.into_iter().map(|pattern| Finding::new(&SELECTOR_UNUSED, pattern)).collect()
@@ -162,10 +162,10 @@ impl Replicas {
 }
 
 /// Copies of each parameter whose records can be compared, by rank.
-fn by_name<'a>(ranks: &ByRank<'a>) -> BTreeMap<&'a str, Vec<(u64, &'a Copy)>> {
-    let mut copies: BTreeMap<&str, Vec<(u64, &Copy)>> = BTreeMap::new();
+fn by_name<'a>(ranks: &ByRank<'a>) -> BTreeMap<&'a str, Vec<(u64, &'a TensorCopy)>> {
+    let mut copies: BTreeMap<&str, Vec<(u64, &TensorCopy)>> = BTreeMap::new();
     for (rank, parameters) in ranks {
-        for (name, parameter) in parameters.iter().filter(|(_, parameter)| parameter.copy.is_told()) {
+        for (name, parameter) in parameters.iter().filter(|(_, parameter)| parameter.copy.is_comparable()) {
             copies.entry(name).or_default().push((*rank, &parameter.copy));
         }
     }
@@ -174,13 +174,13 @@ fn by_name<'a>(ranks: &ByRank<'a>) -> BTreeMap<&'a str, Vec<(u64, &'a Copy)>> {
     copies
 }
 
-fn are_equal(copies: &[(u64, &Copy)]) -> bool {
+fn are_equal(copies: &[(u64, &TensorCopy)]) -> bool {
     let Some((_, first)) = copies.first() else { return true };
     copies.iter().all(|(_, copy)| first.distance(copy) <= APART)
 }
 
 /// The only rank whose copy differs from those of all others, which are equal.
-fn alone(copies: &[(u64, &Copy)]) -> Option<u64> {
+fn only_differing_rank(copies: &[(u64, &TensorCopy)]) -> Option<u64> {
     let others = |rank: u64| copies.iter().filter(move |(other, _)| *other != rank).copied().collect::<Vec<_>>();
     let mut odd = copies.iter().filter(|(rank, _)| are_equal(&others(*rank))).map(|(rank, _)| *rank);
     let first = odd.next()?;
@@ -208,7 +208,7 @@ mod tests {
 
     fn of(values: &[&[(&str, f64)]]) -> Held {
         let parameter = |value: f64| {
-            let copy = Copy::of_statistics([value, -value, value / 8.0, 3.0 * value].map(Some));
+            let copy = TensorCopy::from_statistics([value, -value, value / 8.0, 3.0 * value].map(Some));
             Parameter { copy, is_trainable: Some(true) }
         };
         let rank = |named: &&[(&str, f64)]| {
@@ -220,7 +220,7 @@ mod tests {
     fn judge(steps: &[Held]) -> (Option<Finding>, Looked) {
         let mut replicas = Replicas::default();
         for (step, held) in (0..).zip(steps) {
-            replicas.take(step, &held.iter().map(|(rank, parameters)| (*rank, parameters)).collect());
+            replicas.add_step(step, &held.iter().map(|(rank, parameters)| (*rank, parameters)).collect());
         }
         replicas.finish()
     }
@@ -271,9 +271,9 @@ mod tests {
         let mut replicas = Replicas::new(&policy);
         for values in [[1.0, 1.0], [1.1, 1.2]] {
             let held = of(&[&[("fc.weight", values[0])], &[("fc.weight", values[1])]]);
-            replicas.take(0, &held.iter().map(|(rank, parameters)| (*rank, parameters)).collect());
+            replicas.add_step(0, &held.iter().map(|(rank, parameters)| (*rank, parameters)).collect());
         }
-        assert_eq!(replicas.unused().iter().map(|one| one.place.as_str()).collect::<Vec<_>>(), ["nothing.*"]);
+        assert_eq!(replicas.unused_selectors().iter().map(|one| one.place.as_str()).collect::<Vec<_>>(), ["nothing.*"]);
         assert_eq!(replicas.finish().1.reason, "no-replicas");
     }
 

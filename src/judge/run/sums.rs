@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::rules::{ACCUMULATES, SHOWN};
 use crate::compare::run::Snapshot;
-use crate::compare::run::copies::Copy;
-use crate::compare::run::sums::Sum;
+use crate::compare::run::copies::TensorCopy;
+use crate::compare::run::sums::BiasSum;
 use crate::result::finding::Finding;
 use crate::result::run::{Invariant, Looked};
 
@@ -16,7 +16,7 @@ use crate::result::run::{Invariant, Looked};
 #[derive(Debug, Default)]
 pub struct Sums {
     /// Sums and biases of the step before, by rank.
-    before: BTreeMap<u64, BTreeMap<String, (Sum, Option<Copy>)>>,
+    before: BTreeMap<u64, BTreeMap<String, (BiasSum, Option<TensorCopy>)>>,
     tested: BTreeSet<String>,
     steps: usize,
     broken: Option<(u64, BTreeSet<String>)>,
@@ -26,7 +26,7 @@ pub struct Sums {
 
 impl Sums {
     /// Adds a step of all ranks; steps come in order.
-    pub fn take(&mut self, step: u64, ranks: &BTreeMap<u64, Snapshot>) {
+    pub fn add_step(&mut self, step: u64, ranks: &BTreeMap<u64, Snapshot>) {
         let (mut grown, mut adding, mut resetting) = (BTreeSet::new(), 0_usize, 0_usize);
         let mut kept = BTreeMap::new();
         for (rank, snapshot) in ranks {
@@ -34,13 +34,13 @@ impl Sums {
             for (name, sum) in &snapshot.sums {
                 let before = self.before.get(rank).and_then(|before| before.get(name));
                 let Some((earlier, copy)) = before else { continue };
-                let Some(adds_up) = sum.adds_up(earlier) else { continue };
+                let Some(adds_up) = sum.is_excess_from(earlier) else { continue };
                 self.tested.insert(name.clone());
                 let has_moved = match (copy, bias(name)) {
-                    (Some(copy), Some(now)) => !copy.is_same(&now),
+                    (Some(copy), Some(now)) => !copy.is_identical(&now),
                     _ => continue,
                 };
-                match (has_moved, adds_up && !sum.holds()) {
+                match (has_moved, adds_up && !sum.is_identity()) {
                     (false, true) => adding += 1,
                     (false, false) => resetting += 1,
                     (true, true) => drop(grown.insert(name.clone())),

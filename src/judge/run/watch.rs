@@ -35,13 +35,13 @@ impl Watch {
     }
 
     /// Adds a step of all ranks; steps come in order.
-    pub fn take(&mut self, step: u64, ranks: BTreeMap<u64, Snapshot>) {
+    pub fn add_step(&mut self, step: u64, ranks: BTreeMap<u64, Snapshot>) {
         self.first = self.first.or(Some(step));
-        self.replicas.take(step, &ranks.iter().map(|(rank, snapshot)| (*rank, &snapshot.parameters)).collect());
-        self.gradients.take(&ranks);
-        self.sums.take(step, &ranks);
-        self.modes.take(step, &ranks);
-        self.data.take(step, &ranks);
+        self.replicas.add_step(step, &ranks.iter().map(|(rank, snapshot)| (*rank, &snapshot.parameters)).collect());
+        self.gradients.add_step(&ranks);
+        self.sums.add_step(step, &ranks);
+        self.modes.add_step(step, &ranks);
+        self.data.add_step(step, &ranks);
         if let Some((since, before)) = &self.before {
             let intervals: Vec<Interval<'_>> = before
                 .iter()
@@ -50,7 +50,7 @@ impl Watch {
                     Some(Interval { before: &before.parameters, after, gradients: &before.gradients })
                 })
                 .collect();
-            self.motion.take(*since, &intervals, self.sums.adds_up());
+            self.motion.add_interval(*since, &intervals, self.sums.adds_up());
         }
         self.before = Some((step, ranks));
     }
@@ -60,7 +60,7 @@ impl Watch {
         let last = self.before.as_ref().map(|(step, _)| *step);
         let recorded = self.first.zip(last).map(|(first, last)| last.saturating_sub(first) + 1);
         let is_counted = training_steps.zip(recorded).is_some_and(|(counted, recorded)| counted >= recorded);
-        let unused = self.replicas.unused();
+        let unused = self.replicas.unused_selectors();
         let (replicas, of_replicas) = self.replicas.finish();
         let (motion, of_motion) = self.motion.finish(is_counted);
         let (gradients, of_gradients) = self.gradients.finish();
@@ -75,21 +75,21 @@ impl Watch {
 
 /// A watch over both runs of a pair.
 #[derive(Debug, Default)]
-pub struct Both {
+pub struct PairWatch {
     baseline: Watch,
     candidate: Watch,
 }
 
-impl Both {
+impl PairWatch {
     /// A watch that has seen no step; `policy` names copies and parts of parameters.
     pub fn new(policy: &ReplicaPolicy) -> Self {
         Self { baseline: Watch::new(policy), candidate: Watch::new(policy) }
     }
 
     /// Adds a step of all ranks of baseline and candidate; steps come in order.
-    pub fn take(&mut self, step: u64, [baseline, candidate]: [BTreeMap<u64, Snapshot>; 2]) {
-        self.baseline.take(step, baseline);
-        self.candidate.take(step, candidate);
+    pub fn add_step(&mut self, step: u64, [baseline, candidate]: [BTreeMap<u64, Snapshot>; 2]) {
+        self.baseline.add_step(step, baseline);
+        self.candidate.add_step(step, candidate);
     }
 
     /// The findings about the candidate; those that the baseline has too are notes. Training steps are not counted here, because micro
@@ -109,12 +109,12 @@ impl Both {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::compare::run::copies::Copy;
+    use crate::compare::run::copies::TensorCopy;
     use crate::compare::run::snapshot::Parameter;
 
     fn ranks(values: [f64; 2]) -> BTreeMap<u64, Snapshot> {
         let snapshot = |value: f64| {
-            let copy = Copy::of_statistics([value, -value, value / 8.0, 3.0 * value].map(Some));
+            let copy = TensorCopy::from_statistics([value, -value, value / 8.0, 3.0 * value].map(Some));
             let parameter = Parameter { copy, is_trainable: Some(true) };
             Snapshot { parameters: BTreeMap::from([("fc.weight".to_owned(), parameter)]), ..Snapshot::default() }
         };
@@ -124,9 +124,9 @@ mod tests {
     #[test]
     fn what_both_runs_show_is_a_note_and_what_one_shows_a_fault() {
         let of = |baseline: [f64; 2], candidate: [f64; 2]| {
-            let mut both = Both::default();
-            both.take(0, [ranks([1.0, 1.0]), ranks([1.0, 1.0])]);
-            both.take(1, [ranks(baseline), ranks(candidate)]);
+            let mut both = PairWatch::default();
+            both.add_step(0, [ranks([1.0, 1.0]), ranks([1.0, 1.0])]);
+            both.add_step(1, [ranks(baseline), ranks(candidate)]);
             both.finish().iter().map(|finding| finding.severity).collect::<Vec<_>>()
         };
         assert_eq!(of([1.1, 1.1], [1.1, 1.2]), [Severity::Fail]);

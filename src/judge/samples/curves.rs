@@ -2,16 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use super::decide::{self, Decided, Numbers, OfRuns, Scale, Setting};
+use super::decide::{self, DecidedRule, NumberScale, RuleNumbers, RunNumbers, SampleSetting};
 use super::rules;
-use super::runs::Runs;
-use crate::compare::curve::At;
-use crate::compare::curve::numbers::{best, level, spikes, spread, steps_to, tail};
+use super::runs::SampleRuns;
+use crate::compare::curve::CurvePoint;
+use crate::compare::curve::numbers::{best_value, mean_level, spike_count, step_spread, steps_to, tail_mean};
 use crate::compare::significance::rates::fisher;
 use crate::judge::loss::code;
 use crate::judge::loss::secondary_metrics::{SCHEDULE, schedule_difference};
 use crate::kind::{Better, Role, curve_name};
-use crate::median::middle;
+use crate::median::midpoint_median;
 use crate::policy::samples::Pair;
 use crate::read::curve::series::Series;
 use crate::read::metric;
@@ -28,7 +28,7 @@ const SHORT: f64 = 0.5;
 
 /// A metric with its curve in each run.
 #[derive(Debug)]
-pub struct Curves<'s> {
+pub struct MetricCurves<'s> {
     /// Canonical name.
     pub metric: String,
     /// Rank that logged it; `None` where ranks are not told apart.
@@ -41,9 +41,9 @@ pub struct Curves<'s> {
 
 /// A metric before its rules are tested.
 #[derive(Debug)]
-pub struct Prepared {
+pub struct PreparedMetric {
     unit: SampleUnit,
-    numbers: Vec<Numbers>,
+    numbers: Vec<RuleNumbers>,
     findings: Vec<Finding>,
 }
 
@@ -76,17 +76,17 @@ fn finite(series: &Series) -> impl Iterator<Item = (u64, f64)> + '_ {
 }
 
 /// Computes one number per run for each rule of a metric.
-pub fn prepare(curves: &Curves<'_>, runs: &Runs, setting: Setting<'_>) -> Prepared {
+pub fn prepare(curves: &MetricCurves<'_>, runs: &SampleRuns, setting: SampleSetting<'_>) -> PreparedMetric {
     let place = curve_name(&curves.metric, curves.rank);
     let of_runs = PerSide::of(|side| curves.of_runs[side].iter().map(Option::is_some).collect());
-    let mut findings = runs.lacking(&place, &of_runs);
+    let mut findings = runs.missing_metric_findings(&place, &of_runs);
     let is_speed = matches!(curves.role, Role::Throughput | Role::Time);
     let is_broken = |series: &Series| !is_speed && series.values.iter().any(|value| !value.is_finite());
     let broken = PerSide::of(|side| places(&curves.of_runs[side], is_broken));
     findings.extend(non_finite(&broken, curves, runs, &place, setting));
     let medians = PerSide::of(|side| {
         let lengths: Vec<f64> = sound(curves, side, &broken[side]).map(|(_, series)| length(series)).collect();
-        middle(lengths).unwrap_or(0.0)
+        midpoint_median(lengths).unwrap_or(0.0)
     });
     let short = PerSide::of(|side| {
         let is_short = |series: &Series| length(series) < SHORT * medians[side];
@@ -125,7 +125,7 @@ pub fn prepare(curves: &Curves<'_>, runs: &Runs, setting: Setting<'_>) -> Prepar
         evidence: account(curves, &broken, &short),
         rules: Vec::new(),
     };
-    Prepared { unit, numbers, findings }
+    PreparedMetric { unit, numbers, findings }
 }
 
 /// Finding that the runs have no step in common, with the first step of each side.
@@ -136,7 +136,7 @@ fn no_common_steps(left: &PerSide<Vec<(usize, &Series)>>, place: &str) -> Option
 }
 
 /// Findings about runs whose level lies outside of the prediction interval of the others.
-fn outliers(numbers: &[Numbers], runs: &Runs, place: &str, setting: Setting<'_>) -> Vec<Finding> {
+fn outliers(numbers: &[RuleNumbers], runs: &SampleRuns, place: &str, setting: SampleSetting<'_>) -> Vec<Finding> {
     let Some(level) = numbers.iter().find(|numbers| numbers.is_main) else { return Vec::new() };
     let total = level.of_runs.each().flatten().flatten().count();
     let told = |(side, severity): (Side, Severity)| {
@@ -157,7 +157,7 @@ fn places(side: &[Option<&Series>], is_one: impl Fn(&Series) -> bool) -> Vec<usi
 }
 
 fn sound<'c, 's>(
-    curves: &'c Curves<'s>,
+    curves: &'c MetricCurves<'s>,
     side: Side,
     broken: &'c [usize],
 ) -> impl Iterator<Item = (usize, &'s Series)> + 'c {
@@ -168,10 +168,10 @@ fn sound<'c, 's>(
 /// Finding about runs with NaN or infinity. Their rates are compared, since no shift can be.
 fn non_finite(
     broken: &PerSide<Vec<usize>>,
-    curves: &Curves<'_>,
-    runs: &Runs,
+    curves: &MetricCurves<'_>,
+    runs: &SampleRuns,
     place: &str,
-    setting: Setting<'_>,
+    setting: SampleSetting<'_>,
 ) -> Option<Finding> {
     let [baseline, candidate] = [broken.baseline.len(), broken.candidate.len()];
     let [n, m] = PerSide::of(|side| curves.of_runs[side].iter().flatten().count()).into_array();
@@ -193,13 +193,13 @@ fn non_finite(
     Some(finding.with("runs", runs.names(side, &broken[side])))
 }
 
-fn of_short(side: Side, short: &[usize], runs: &Runs, place: &str) -> Option<Finding> {
+fn of_short(side: Side, short: &[usize], runs: &SampleRuns, place: &str) -> Option<Finding> {
     let severity = if side == Side::Baseline { Severity::Warn } else { Severity::Incomplete };
     let finding = || Finding::new(&rules::RUN_SHORT, place).with_severity(severity).with("side", side.as_str());
     (!short.is_empty()).then(|| finding().with("runs", runs.names(side, short)))
 }
 
-fn account(curves: &Curves<'_>, broken: &PerSide<Vec<usize>>, short: &PerSide<Vec<usize>>) -> Evidence {
+fn account(curves: &MetricCurves<'_>, broken: &PerSide<Vec<usize>>, short: &PerSide<Vec<usize>>) -> Evidence {
     let count = |lists: &PerSide<Vec<usize>>| lists.each().map(Vec::len).sum::<usize>() as u64;
     let there = curves.of_runs.each().flatten().filter(|series| series.is_some()).count() as u64;
     let left = there - count(broken) - count(short);
@@ -234,13 +234,13 @@ fn at(series: &Series, steps: &[u64]) -> Vec<f64> {
 
 /// One number per run for each rule of the metric.
 fn numbers(
-    curves: &Curves<'_>,
+    curves: &MetricCurves<'_>,
     left: &PerSide<Vec<(usize, &Series)>>,
     steps: &[u64],
-    setting: Setting<'_>,
-) -> Vec<Numbers> {
+    setting: SampleSetting<'_>,
+) -> Vec<RuleNumbers> {
     let is_evaluation = matches!(curves.role, Role::EvalLoss | Role::EvalScore);
-    let better = metric::better(&curves.metric, curves.role);
+    let better = metric::better_direction(&curves.metric, curves.role);
     let of_score = better.filter(|_| curves.role == Role::EvalScore);
     // Values are collected anew for each run and rule, since those of all runs may not fit into memory.
     let of = |number: &dyn Fn(&[f64]) -> Option<f64>| {
@@ -260,11 +260,11 @@ fn numbers(
         let seen = |values: &[f64]| values.iter().map(|value| value.ln()).collect::<Vec<_>>();
         of(&|values| if is_positive { number(&seen(values)).map(f64::exp) } else { number(values) })
     };
-    let effect = |rule: &str, usual: f64| setting.policy.effect.of(&curves.metric, rule).unwrap_or(usual);
-    let rule = |rule: &'static str, usual: f64, of_runs: OfRuns| Numbers {
+    let effect = |rule: &str, usual: f64| setting.policy.effect.effect_of(&curves.metric, rule).unwrap_or(usual);
+    let rule = |rule: &'static str, usual: f64, of_runs: RunNumbers| RuleNumbers {
         rule,
         of_runs,
-        scale: Scale::Relative,
+        scale: NumberScale::Relative,
         matters: effect(rule, usual),
         better: of_score,
         is_main: false,
@@ -272,37 +272,38 @@ fn numbers(
     };
     let mut found = Vec::new();
     match curves.role {
-        Role::GradNorm => {
-            found.push(Numbers { is_main: true, ..rule("grad_norm", 0.1, of(&|values| middle(values.to_vec()))) })
-        }
+        Role::GradNorm => found.push(RuleNumbers {
+            is_main: true,
+            ..rule("grad_norm", 0.1, of(&|values| midpoint_median(values.to_vec())))
+        }),
         Role::Throughput | Role::Time => {
             let speeds = PerSide::of(|side| {
                 let series = curves.of_runs[side].iter();
-                series.map(|series| middle(values_of((*series)?))).collect()
+                series.map(|series| midpoint_median(values_of((*series)?))).collect()
             });
-            found.push(Numbers { is_main: true, better, ..rule("speed", 0.05, speeds) });
+            found.push(RuleNumbers { is_main: true, better, ..rule("speed", 0.05, speeds) });
         }
         _ => {
-            found.push(Numbers { is_main: true, ..rule("level", 0.005, of_logarithms(&level)) });
+            found.push(RuleNumbers { is_main: true, ..rule("level", 0.005, of_logarithms(&mean_level)) });
             let is_long = if is_evaluation { steps.len() >= LEAST_EVALUATIONS } else { steps.len() >= LEAST_STEPS };
             if is_long && (is_evaluation || curves.role == Role::Loss) {
-                found.push(rule("tail", 0.005, of_logarithms(&|values| tail(values, is_evaluation))));
+                found.push(rule("tail", 0.005, of_logarithms(&|values| tail_mean(values, is_evaluation))));
             }
             if let Some(direction) = better.filter(|_| is_long && is_evaluation) {
-                found.push(rule("best", 0.005, of(&|values| best(values, direction))));
-                found.extend(to_target(curves, left, direction, setting).map(|(of_runs, target)| Numbers {
+                found.push(rule("best", 0.005, of(&|values| best_value(values, direction))));
+                found.extend(to_target(curves, left, direction, setting).map(|(of_runs, target)| RuleNumbers {
                     better: Some(Better::Lower),
                     target: Some(target),
                     ..rule("steps_to_target", 0.05, of_runs)
                 }));
             }
             if is_long && curves.role == Role::Loss {
-                found.push(Numbers { better: Some(Better::Lower), ..rule("spread", 0.25, of(&spread)) });
-                let scale = Scale::Count;
-                found.push(Numbers {
+                found.push(RuleNumbers { better: Some(Better::Lower), ..rule("spread", 0.25, of(&step_spread)) });
+                let scale = NumberScale::Count;
+                found.push(RuleNumbers {
                     better: Some(Better::Lower),
                     scale,
-                    ..rule("spikes", 0.5, of(&|values| Some(spikes(values))))
+                    ..rule("spikes", 0.5, of(&|values| Some(spike_count(values))))
                 });
             }
         }
@@ -314,13 +315,13 @@ fn numbers(
 /// is the hardest value that every run reaches.
 #[allow(clippy::cast_precision_loss, reason = "steps are far below 2^53")]
 fn to_target(
-    curves: &Curves<'_>,
+    curves: &MetricCurves<'_>,
     left: &PerSide<Vec<(usize, &Series)>>,
     better: Better,
-    setting: Setting<'_>,
-) -> Option<(OfRuns, (f64, bool))> {
+    setting: SampleSetting<'_>,
+) -> Option<(RunNumbers, (f64, bool))> {
     let declared = setting.policy.target.get(&curves.metric).copied();
-    let bests = left.each().flatten().filter_map(|(_, series)| best(&values_of(series), better));
+    let bests = left.each().flatten().filter_map(|(_, series)| best_value(&values_of(series), better));
     let hardest = match better {
         Better::Lower => bests.max_by(f64::total_cmp),
         Better::Higher => bests.min_by(f64::total_cmp),
@@ -340,31 +341,35 @@ fn to_target(
 }
 
 /// Judges all metrics together, so that p-values are corrected for the number of rules. Also returns the number of tests.
-pub fn judge(prepared: Vec<Prepared>, runs: &Runs, setting: Setting<'_>) -> (Vec<JudgedSample>, usize) {
+pub fn judge(
+    prepared: Vec<PreparedMetric>,
+    runs: &SampleRuns,
+    setting: SampleSetting<'_>,
+) -> (Vec<JudgedSample>, usize) {
     let places: Vec<String> = prepared.iter().map(|one| curve_name(&one.unit.metric, one.unit.rank)).collect();
-    let rules: Vec<(&str, &Numbers)> = prepared
+    let rules: Vec<(&str, &RuleNumbers)> = prepared
         .iter()
         .zip(&places)
         .flat_map(|(one, place)| one.numbers.iter().map(move |numbers| (place.as_str(), numbers)))
         .collect();
     let count = rules.len();
-    let mut decided = decide::all(&rules, runs, setting).into_iter();
+    let mut decided = decide::decide_all(&rules, runs, setting).into_iter();
     let mut judged = Vec::new();
-    for Prepared { unit, numbers, findings } in prepared {
-        let own: Vec<Decided> = decided.by_ref().take(numbers.len()).collect();
-        judged.push(finish(unit, findings, own, setting));
+    for PreparedMetric { unit, numbers, findings } in prepared {
+        let own: Vec<DecidedRule> = decided.by_ref().take(numbers.len()).collect();
+        judged.push(judged_sample(unit, findings, own, setting));
     }
     (judged, count)
 }
 
 /// Adds the tested rules to a unit, or a finding that there are too few runs.
-pub(super) fn finish(
+pub(super) fn judged_sample(
     mut unit: SampleUnit,
     mut findings: Vec<Finding>,
-    decided: Vec<Decided>,
-    setting: Setting<'_>,
+    decided: Vec<DecidedRule>,
+    setting: SampleSetting<'_>,
 ) -> JudgedSample {
-    for Decided { rule, finding } in decided {
+    for DecidedRule { rule, finding } in decided {
         unit.rules.push(rule);
         findings.extend(finding);
     }
@@ -383,11 +388,11 @@ pub(super) fn finish(
 
 /// Compares the learning rates of all runs with the first run of the baseline. Baseline runs that differ are not a sample of one training,
 /// and a candidate that differs is another training.
-pub fn learning_rates(curves: &Curves<'_>, runs: &Runs) -> Option<Finding> {
+pub fn learning_rates(curves: &MetricCurves<'_>, runs: &SampleRuns) -> Option<Finding> {
     let place = curve_name(&curves.metric, curves.rank);
     let (first, reference) = sound(curves, Side::Baseline, &[]).next()?;
     let known: BTreeMap<u64, f64> = finite(reference).collect();
-    let differs = |side: Side| -> Vec<(usize, At)> {
+    let differs = |side: Side| -> Vec<(usize, CurvePoint)> {
         let largest = |(place, series): (usize, &Series)| {
             let common = series.points().filter_map(|(step, value)| Some((step, *known.get(&step)?, value)));
             let apart = schedule_difference(common).filter(|at| at.value > SCHEDULE)?;

@@ -4,13 +4,13 @@
 //! their difference over the baseline's median magnitude.
 
 use super::rules;
-use super::runs::Runs;
+use super::runs::SampleRuns;
 use crate::compare::significance::correction::holm;
 use crate::compare::significance::rank_sum;
 use crate::compare::significance::shift::{self, Levels, Shift, mean};
 use crate::judge::rule::Rule;
 use crate::kind::Better;
-use crate::median::middle;
+use crate::median::midpoint_median;
 use crate::policy::samples::{Pair, SamplesPolicy};
 use crate::result::finding::{Finding, verdict_of};
 use crate::result::number::Number;
@@ -28,7 +28,7 @@ const SPIKES: f64 = 2.0;
 
 /// Scale on which numbers of two runs are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scale {
+pub enum NumberScale {
     /// Relative to the baseline's value.
     Relative,
     /// As counts, whose difference of means is reported.
@@ -38,17 +38,17 @@ pub enum Scale {
 }
 
 /// One number per run of both sides, in the order of the runs; `None` for runs without one.
-pub type OfRuns = PerSide<Vec<Option<f64>>>;
+pub type RunNumbers = PerSide<Vec<Option<f64>>>;
 
 /// A rule with one number per run.
 #[derive(Clone, Debug)]
-pub struct Numbers {
+pub struct RuleNumbers {
     /// Name of the rule.
     pub rule: &'static str,
     /// Its numbers.
-    pub of_runs: OfRuns,
+    pub of_runs: RunNumbers,
     /// Scale on which they are compared.
-    pub scale: Scale,
+    pub scale: NumberScale,
     /// Smallest shift that matters.
     pub matters: f64,
     /// Direction that is better; `None` where both directions are a defect.
@@ -61,7 +61,7 @@ pub struct Numbers {
 
 /// Settings of the tests.
 #[derive(Clone, Copy, Debug)]
-pub struct Setting<'a> {
+pub struct SampleSetting<'a> {
     /// The policy's section.
     pub policy: &'a SamplesPolicy,
     /// Profile of the gate.
@@ -70,7 +70,7 @@ pub struct Setting<'a> {
 
 /// A tested rule.
 #[derive(Debug)]
-pub struct Decided {
+pub struct DecidedRule {
     /// The rule, for the result.
     pub rule: SampleRule,
     /// The finding about it, if any.
@@ -79,7 +79,7 @@ pub struct Decided {
 
 /// A rule between its test and its verdict.
 struct Tested<'a> {
-    numbers: &'a Numbers,
+    numbers: &'a RuleNumbers,
     sides: PerSide<Vec<f64>>,
     shift: Option<Shift>,
     is_relative: bool,
@@ -88,7 +88,7 @@ struct Tested<'a> {
 
 /// Tests all rules together, corrects the p-values for their number, and decides each rule. `rules` are pairs of the metric's name in findings
 /// and the rule.
-pub fn all(rules: &[(&str, &Numbers)], runs: &Runs, setting: Setting<'_>) -> Vec<Decided> {
+pub fn decide_all(rules: &[(&str, &RuleNumbers)], runs: &SampleRuns, setting: SampleSetting<'_>) -> Vec<DecidedRule> {
     let levels = levels(rules.len(), setting.policy);
     let tested: Vec<Tested<'_>> =
         rules.iter().map(|(_, numbers)| test(numbers, runs, levels, setting.policy)).collect();
@@ -104,14 +104,16 @@ fn levels(tests: usize, policy: &SamplesPolicy) -> Levels {
     Levels { alpha, corrected: alpha / tests.max(1) as f64, power: policy.power.get() }
 }
 
-fn test<'a>(numbers: &'a Numbers, runs: &Runs, levels: Levels, policy: &SamplesPolicy) -> Tested<'a> {
+fn test<'a>(numbers: &'a RuleNumbers, runs: &SampleRuns, levels: Levels, policy: &SamplesPolicy) -> Tested<'a> {
     let there = |side: &Vec<Option<f64>>| side.iter().copied().flatten().collect::<Vec<f64>>();
     let sides = PerSide::of(|side| there(&numbers.of_runs[side]));
     let is_positive = sides.each().flatten().all(|value| *value > 0.0);
-    let is_relative = numbers.scale == Scale::Relative && is_positive;
+    let is_relative = numbers.scale == NumberScale::Relative && is_positive;
     let magnitudes = || sides.baseline.iter().map(|value| value.abs()).collect();
     let unit = match numbers.scale {
-        Scale::Relative if !is_positive => middle(magnitudes()).filter(|unit| *unit > 0.0).unwrap_or(1.0),
+        NumberScale::Relative if !is_positive => {
+            midpoint_median(magnitudes()).filter(|unit| *unit > 0.0).unwrap_or(1.0)
+        }
         _ => 1.0,
     };
     let seen = |value: f64| if is_relative { value.ln() } else { value / unit };
@@ -129,12 +131,12 @@ fn test<'a>(numbers: &'a Numbers, runs: &Runs, levels: Levels, policy: &SamplesP
         .collect();
     let differences = differences.filter(|differences| !differences.is_empty());
     let is_paired = differences.is_some();
-    let is_count = numbers.scale == Scale::Count;
+    let is_count = numbers.scale == NumberScale::Count;
     let shift = match differences {
         _ if !is_enough => None,
-        _ if is_count && 2.0 / rank_sum::ways(baseline.len(), candidate.len()) > levels.corrected => None,
-        Some(differences) if !is_count => shift::of_pairs(&differences, levels),
-        _ => shift::of_sides(&baseline, &candidate, levels),
+        _ if is_count && 2.0 / rank_sum::choice_count(baseline.len(), candidate.len()) > levels.corrected => None,
+        Some(differences) if !is_count => shift::shift_of_pairs(&differences, levels),
+        _ => shift::shift_of_sides(&baseline, &candidate, levels),
     };
     // Spikes are reported by their mean number, since most runs have none.
     let shift = shift.map(|shift| if is_count { of_means(shift, &baseline, &candidate) } else { shift });
@@ -164,13 +166,13 @@ impl Tested<'_> {
 
     /// Whether a shift of this size matters.
     fn matters(&self, effect: f64) -> bool {
-        let is_count = self.numbers.scale == Scale::Count;
+        let is_count = self.numbers.scale == NumberScale::Count;
         let twice = || mean(&self.sides.candidate) >= SPIKES * mean(&self.sides.baseline);
         effect.abs() >= self.numbers.matters && (!is_count || effect <= 0.0 || twice())
     }
 }
 
-fn decide(tested: &Tested<'_>, place: &str, adjusted: f64, levels: Levels, profile: Profile) -> Decided {
+fn decide(tested: &Tested<'_>, place: &str, adjusted: f64, levels: Levels, profile: Profile) -> DecidedRule {
     let numbers = tested.numbers;
     let [n, m] = PerSide::of(|side| tested.sides[side].len() as u64).into_array();
     let all = |side: &[f64]| side.iter().copied().map(Number).collect::<Vec<_>>();
@@ -193,10 +195,10 @@ fn decide(tested: &Tested<'_>, place: &str, adjusted: f64, levels: Levels, profi
         numbers: PerSide::of(|side| all(&tested.sides[side])).into_array(),
         verdict: Verdict::Skipped,
     };
-    let Some(shift) = tested.shift else { return Decided { rule, finding: None } };
+    let Some(shift) = tested.shift else { return DecidedRule { rule, finding: None } };
     let effect = tested.effect(shift.estimate);
     let mut interval = shift.interval.map(|end| Number(tested.effect(end)));
-    let is_score = numbers.scale == Scale::Score;
+    let is_score = numbers.scale == NumberScale::Score;
     // The reported drop of a score is positive where the candidate is worse.
     let is_turned = is_score && numbers.better != Some(Better::Lower);
     if is_turned {
@@ -223,14 +225,14 @@ fn decide(tested: &Tested<'_>, place: &str, adjusted: f64, levels: Levels, profi
         let finding = finding.with("low", low).with("high", high).with("n", n);
         let finding = finding.with("m", m).with("p", adjusted).with("alpha", levels.alpha);
         let finding = finding.with("detectable", detectable).with("limit", numbers.matters);
-        let finding = finding.with("plain", u64::from(numbers.scale != Scale::Relative));
+        let finding = finding.with("plain", u64::from(numbers.scale != NumberScale::Relative));
         match told.needed {
             Some(needed) => finding.with("needed", needed),
             None => finding,
         }
     });
     rule.verdict = finding.as_ref().map_or(Verdict::Pass, |finding| verdict_of([finding]));
-    Decided { rule, finding }
+    DecidedRule { rule, finding }
 }
 
 /// The finding that a rule leads to: its code, severity, and number of runs needed.
@@ -279,7 +281,7 @@ fn told(
         return None;
     }
     if is_perhaps || is_worse && effect.abs() >= LARGE * limit {
-        let needed = shift::needed(shift.estimate, shift.spread, tested.is_paired, levels);
+        let needed = shift::needed_runs(shift.estimate, shift.spread, tested.is_paired, levels);
         return Some(Told { needed, ..Told::of(&rules::TOO_FEW) });
     }
     let told = Told::of(&rules::NOT_DETECTABLE);
@@ -299,7 +301,8 @@ pub fn outliers(numbers: &[Option<f64>], alpha: f64, runs: usize) -> Vec<usize> 
         numbers.iter().enumerate().filter_map(|(place, value)| Some((place, seen((*value)?)))).collect();
     let is_outside = |(place, value): &(usize, f64)| {
         let others: Vec<f64> = there.iter().filter(|(other, _)| other != place).map(|(_, value)| *value).collect();
-        shift::prediction(&others, alpha / runs.max(1) as f64).is_some_and(|[low, high]| *value < low || *value > high)
+        shift::prediction_interval(&others, alpha / runs.max(1) as f64)
+            .is_some_and(|[low, high]| *value < low || *value > high)
     };
     there.iter().filter(|one| is_outside(one)).map(|(place, _)| *place).collect()
 }

@@ -16,22 +16,22 @@ const LEAST_PAIRS: usize = 3;
 
 /// Runs of both sides.
 #[derive(Clone, Debug, Default)]
-pub struct Runs {
+pub struct SampleRuns {
     /// Runs of the baseline, and of the candidate.
     pub sides: PerSide<Vec<SampledRun>>,
     /// Indexes of the baseline's and the candidate's run of one seed; empty where runs are not paired.
     pub pairs: Vec<[usize; 2]>,
 }
 
-impl Runs {
+impl SampleRuns {
     /// Runs by their names and seeds, paired as the policy says.
-    pub fn of(sides: PerSide<Vec<SampledRun>>, pair: Pair) -> Self {
+    pub fn new(sides: PerSide<Vec<SampledRun>>, pair: Pair) -> Self {
         let pairs = if pair == Pair::None { Vec::new() } else { pairs(&sides) };
         Self { sides, pairs }
     }
 
     /// Findings about runs without the metric at `place`; `has` says for each run whether it has the metric.
-    pub fn lacking(&self, place: &str, has: &PerSide<Vec<bool>>) -> Vec<Finding> {
+    pub fn missing_metric_findings(&self, place: &str, has: &PerSide<Vec<bool>>) -> Vec<Finding> {
         let told = |side: Side| {
             let absent: Vec<usize> =
                 has[side].iter().enumerate().filter(|(_, has)| !**has).map(|(place, _)| place).collect();
@@ -100,11 +100,11 @@ mod tests {
     #[test]
     fn runs_are_paired_by_seed_alone() {
         let [baseline, candidate] = [runs(&["seed-0", "seed-1", "seed-2"]), runs(&["seed-2", "seed-0", "seed-1"])];
-        let both = Runs::of(PerSide { baseline: baseline.clone(), candidate: candidate.clone() }, Pair::Auto);
+        let both = SampleRuns::new(PerSide { baseline: baseline.clone(), candidate: candidate.clone() }, Pair::Auto);
         assert_eq!(both.pairs, [[0, 1], [1, 2], [2, 0]]);
-        assert!(Runs::of(PerSide { baseline: baseline.clone(), candidate }, Pair::None).pairs.is_empty());
+        assert!(SampleRuns::new(PerSide { baseline: baseline.clone(), candidate }, Pair::None).pairs.is_empty());
         assert!(
-            Runs::of(
+            SampleRuns::new(
                 PerSide { baseline: baseline.clone(), candidate: runs(&["seed-2", "seed-0", "run-1"]) },
                 Pair::Auto
             )
@@ -112,7 +112,7 @@ mod tests {
             .is_empty()
         );
         assert!(
-            Runs::of(PerSide { baseline, candidate: runs(&["seed-2", "seed-0", "x-seed-0"]) }, Pair::Auto)
+            SampleRuns::new(PerSide { baseline, candidate: runs(&["seed-2", "seed-0", "x-seed-0"]) }, Pair::Auto)
                 .pairs
                 .is_empty()
         );

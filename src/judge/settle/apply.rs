@@ -55,7 +55,7 @@ pub fn apply(findings: impl IntoIterator<Item = Finding>, policy: &Policy) -> Ap
         let decision = decide(&finding.code, &finding.place, finding.severity, policy);
         finding.severity = if is_absence { decision.severity.max(Severity::Warn) } else { decision.severity };
         match decision.waiver.filter(|_| !is_absence) {
-            Some(waiver) => applied.waived.push(covered(finding, waiver, false)),
+            Some(waiver) => applied.waived.push(waived_finding(finding, waiver, false)),
             None => applied.findings.push(finding),
         }
     }
@@ -63,7 +63,7 @@ pub fn apply(findings: impl IntoIterator<Item = Finding>, policy: &Policy) -> Ap
 }
 
 /// A finding that `waiver` covers: by its own pattern, or because it `follows` from the defect that the waiver names.
-pub(super) fn covered(finding: Finding, waiver: &Waiver, follows: bool) -> WaivedFinding {
+pub(super) fn waived_finding(finding: Finding, waiver: &Waiver, follows: bool) -> WaivedFinding {
     WaivedFinding {
         waiver: waiver.name(),
         finding,

@@ -15,7 +15,7 @@ use crate::verdict::{CheckId, Severity, Verdict};
 const LEAST_COVERAGE: f64 = 0.95;
 
 /// Observations about the evidence for the verdict of `check`.
-pub(super) fn of_check(check: &Check) -> Vec<Observation> {
+pub(super) fn check_observations(check: &Check) -> Vec<Observation> {
     let mut said = Vec::new();
     for (place, unit) in check.units.iter().enumerate() {
         let Some(evidence) = unit.evidence() else { continue };
@@ -27,21 +27,22 @@ pub(super) fn of_check(check: &Check) -> Vec<Observation> {
         said.push(Observation::of_item(check.id, place, finding));
     }
     if is_untold(check) {
-        said.push(Observation::of_check(check.id, new(&MISSING, check.id, check.id.as_str())));
+        said.push(Observation::of_check(check.id, evidence_finding(&MISSING, check.id, check.id.as_str())));
     }
     said
 }
 
 /// The finding about observations that the policy leaves out by their codes; `None` where there are none.
-pub(super) fn of_ignored(check: CheckId, ignored: &[&Observation]) -> Option<Finding> {
+pub(super) fn ignored_codes_finding(check: CheckId, ignored: &[&Observation]) -> Option<Finding> {
     let codes: BTreeSet<&str> = ignored.iter().map(|one| one.finding.code.as_str()).collect();
     let examples: Vec<String> = codes.into_iter().take(Evidence::EXAMPLES).map(str::to_owned).collect();
-    let finding = || new(&LEFT_OUT, check, check.as_str()).with("count", ignored.len()).with("examples", examples);
+    let finding =
+        || evidence_finding(&LEFT_OUT, check, check.as_str()).with("count", ignored.len()).with("examples", examples);
     (!ignored.is_empty()).then(finding)
 }
 
 /// The finding about a run in which only a single number was compared, in all of its checks together.
-pub(super) fn of_run(checks: &[Check]) -> Vec<Finding> {
+pub(super) fn run_findings(checks: &[Check]) -> Vec<Finding> {
     let accounts = || checks.iter().flat_map(|check| &check.units).filter_map(|unit| unit.evidence());
     let telling: u64 = accounts().map(Evidence::telling).fold(0, u64::saturating_add);
     let blocks = checks.iter().any(|check| check.verdict.blocks());
@@ -52,7 +53,7 @@ pub(super) fn of_run(checks: &[Check]) -> Vec<Finding> {
         && !blocks
         && !checks.iter().flat_map(|check| &check.units).any(holds_many_numbers)
         && checks.iter().all(|check| check.verdict == Verdict::Skipped || rests_on_numbers(check));
-    is_single.then(|| new(&SINGLE, check.id, check.id.as_str())).into_iter().collect()
+    is_single.then(|| evidence_finding(&SINGLE, check.id, check.id.as_str())).into_iter().collect()
 }
 
 /// Whether each place of a unit is a whole tensor, so that it stands for many numbers.
@@ -77,7 +78,7 @@ fn rests_on_numbers(check: &Check) -> bool {
     !check.units.is_empty() && check.units.iter().all(|unit| unit.evidence().is_some())
 }
 
-fn new(rule: &Rule, check: CheckId, place: &str) -> Finding {
+fn evidence_finding(rule: &Rule, check: CheckId, place: &str) -> Finding {
     Finding::new(rule, place).of_check(check).with("check", check.as_str())
 }
 
@@ -86,7 +87,7 @@ fn of_account(check: CheckId, unit: &Unit, evidence: &Evidence) -> Vec<Finding> 
     let about = |rule: &Rule, count: u64, kinds: &[&str]| {
         let examples = kinds.iter().filter_map(|kind| evidence.examples.get(*kind)).flatten().cloned();
         let examples: Vec<String> = examples.take(Evidence::EXAMPLES).collect();
-        new(rule, check, &place).with("count", count).with("examples", examples)
+        evidence_finding(rule, check, &place).with("count", count).with("examples", examples)
     };
     let mut findings = Vec::new();
     // What is unread is judged by its shape, where its readers kept an account of it.
@@ -106,7 +107,7 @@ fn of_account(check: CheckId, unit: &Unit, evidence: &Evidence) -> Vec<Finding> 
 
 fn left_out(check: CheckId, place: &str, evidence: &Evidence) -> Finding {
     let examples = evidence.examples.get("left-out").cloned().unwrap_or_default();
-    new(&LEFT_OUT, check, place).with("count", evidence.left_out).with("examples", examples)
+    evidence_finding(&LEFT_OUT, check, place).with("count", evidence.left_out).with("examples", examples)
 }
 
 /// Finding about the coverage of a unit; curves have a rule of their own.
@@ -122,7 +123,7 @@ fn coverage(check: CheckId, unit: &Unit, evidence: &Evidence) -> Option<Finding>
     #[allow(clippy::cast_precision_loss, reason = "no run offers 2^53 places")]
     let share = compared as f64 / offered as f64;
     let severity = if share < needed { Severity::Incomplete } else { Severity::Warn };
-    let finding = new(&COVERAGE, check, &unit.place()).with_severity(severity);
+    let finding = evidence_finding(&COVERAGE, check, &unit.place()).with_severity(severity);
     Some(finding.with("compared", compared).with("offered", offered).with("needed", needed))
 }
 
@@ -199,7 +200,7 @@ mod tests {
             let units = vec![Unit::Curve(Box::new(unit.clone()))];
             let check =
                 Check { id: CheckId::Loss, verdict: Verdict::Pass, culprit: None, items: vec![], samples: None, units };
-            of_run(&[check]).into_iter().map(|finding| finding.code).collect::<Vec<_>>()
+            run_findings(&[check]).into_iter().map(|finding| finding.code).collect::<Vec<_>>()
         };
         unit.evidence.compared = 1;
         assert_eq!(of(&unit), ["evidence-single-place"]);

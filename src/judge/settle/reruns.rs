@@ -15,7 +15,7 @@ use crate::verdict::{Severity, Verdict};
 const RUNS: usize = 3;
 
 /// Decides by the reruns. Changes nothing where there are none, or the first run does not block.
-pub(super) fn decide(result: &mut GateResult) {
+pub(super) fn decide_by_reruns(result: &mut GateResult) {
     result.confirm = None;
     let Some((first, again)) = result.reruns.split_first() else { return };
     if !result.verdict.blocks() {

@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 
 use super::groups::{Loudness, RankClass, median};
-use super::noise::Level;
+use super::noise::ExcessLevel;
 use crate::compare::tokens::{FEWEST_TOKENS, Meter, Sums};
-use crate::read::tokens::Step;
+use crate::read::tokens::TokensStep;
 
 /// Factor over the noise above which a step or position is loud.
 const LOUD: f64 = 2.5;
@@ -55,7 +55,7 @@ pub enum TokenCause {
     /// The engine has the weights of an earlier step.
     StaleWeights {
         /// The first step with them.
-        first_step: Step,
+        first_step: TokensStep,
         /// Whether the difference grows, as it does if the engine never updates its weights.
         grows: bool,
     },
@@ -107,19 +107,19 @@ impl TokenCause {
 }
 
 /// The cause of a mismatch, with the noise in nats; `level` is that of the worst step.
-pub fn cause(meter: &Meter, loudness: &Loudness<'_>, noise: f64, level: Level) -> Option<TokenCause> {
+pub fn token_cause(meter: &Meter, loudness: &Loudness<'_>, noise: f64, level: ExcessLevel) -> Option<TokenCause> {
     let loudest = meter.steps.values().filter(|sums| sums.measures().mean_abs > LOUD * noise);
     let loudest = loudest.max_by(|x, y| x.measures().mean_abs.total_cmp(&y.measures().mean_abs));
     loudest
         .and_then(|sums| of_shape(sums, noise))
         .or_else(|| stale(&meter.steps, noise))
-        .or_else(|| loudness.is_padding().then_some(TokenCause::Padding))
-        .or_else(|| loudness.rank().map(|class| TokenCause::RankWeights { class }))
-        .or_else(|| loudness.token().map(|token| TokenCause::TokenRow { token }))
-        .or_else(|| loudness.is_cached().then_some(TokenCause::PrefixCache))
+        .or_else(|| loudness.loud_are_padded().then_some(TokenCause::Padding))
+        .or_else(|| loudness.loud_rank().map(|class| TokenCause::RankWeights { class }))
+        .or_else(|| loudness.loud_token().map(|token| TokenCause::TokenRow { token }))
+        .or_else(|| loudness.loud_are_cached().then_some(TokenCause::PrefixCache))
         .or_else(|| (loudness.count() >= 2 && loudness.stands_out()).then_some(TokenCause::Sequences))
         .or_else(|| position(&meter.positions, noise))
-        .or_else(|| (level == Level::Fail).then_some(TokenCause::OtherWeights))
+        .or_else(|| (level == ExcessLevel::Fail).then_some(TokenCause::OtherWeights))
 }
 
 /// Causes that show in the relation of a and b within the loudest step.
@@ -145,9 +145,9 @@ fn of_shape(sums: &Sums, noise: f64) -> Option<TokenCause> {
 }
 
 /// Stale weights: the first step from which on all steps are far louder than all before.
-fn stale(steps: &BTreeMap<Step, Sums>, noise: f64) -> Option<TokenCause> {
+fn stale(steps: &BTreeMap<TokensStep, Sums>, noise: f64) -> Option<TokenCause> {
     let known = steps.iter().map(|(step, sums)| (step, sums.measures().mean_abs)).filter(|(_, mean)| !mean.is_nan());
-    let levels: Vec<(&Step, f64)> = known.collect();
+    let levels: Vec<(&TokensStep, f64)> = known.collect();
     let mut loudest = 0.0_f64;
     for (place, (step, mean)) in levels.iter().enumerate() {
         let after = levels.get(place..).unwrap_or_default();
@@ -189,18 +189,18 @@ mod tests {
 
     const NOISE: f64 = 0.012;
 
-    fn steps(levels: &[f64]) -> BTreeMap<Step, Sums> {
+    fn steps(levels: &[f64]) -> BTreeMap<TokensStep, Sums> {
         let of = |mean: &f64| {
             let mut sums = Sums::default();
             (0..16).for_each(|nth| sums.add(-2.0 - mean - f64::from(nth) * 0.1, -2.0 - f64::from(nth) * 0.1, NOISE));
             sums
         };
-        (0..).map(Step::Number).zip(levels.iter().map(of)).collect()
+        (0..).map(TokensStep::Number).zip(levels.iter().map(of)).collect()
     }
 
     fn stale_of(levels: &[f64]) -> Option<(u64, bool)> {
         match stale(&steps(levels), NOISE)? {
-            TokenCause::StaleWeights { first_step: Step::Number(step), grows } => Some((step, grows)),
+            TokenCause::StaleWeights { first_step: TokensStep::Number(step), grows } => Some((step, grows)),
             _ => None,
         }
     }

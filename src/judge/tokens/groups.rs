@@ -6,8 +6,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::compare::tokens::{FEWEST_TOKENS, Sequence};
-use crate::read::tokens::Step;
+use crate::compare::tokens::{FEWEST_TOKENS, MeasuredAnswer};
+use crate::read::tokens::TokensStep;
 
 /// Factor over the noise that the mean of a loud answer exceeds, and that the median of the quiet group stays within.
 const LOUD: f64 = 2.5;
@@ -23,7 +23,7 @@ const SHARES: [f64; 3] = [0.7, 0.1, 0.9];
 
 /// Answers with enough tokens, each marked as loud or quiet.
 pub struct Loudness<'s> {
-    sequences: Vec<&'s Sequence>,
+    sequences: Vec<&'s MeasuredAnswer>,
     loud: Vec<bool>,
     noise: f64,
 }
@@ -44,8 +44,8 @@ pub enum RankClass {
 
 impl<'s> Loudness<'s> {
     /// Finds the loud ones of `sequences`, for a noise in nats.
-    pub fn of(sequences: &'s [Sequence], noise: f64) -> Self {
-        let sequences: Vec<&Sequence> = sequences.iter().filter(|one| one.tokens >= FEWEST_TOKENS).collect();
+    pub fn from_sequences(sequences: &'s [MeasuredAnswer], noise: f64) -> Self {
+        let sequences: Vec<&MeasuredAnswer> = sequences.iter().filter(|one| one.tokens >= FEWEST_TOKENS).collect();
         let means: Vec<f64> = sequences.iter().map(|one| one.mean).collect();
         // Where most answers are loud, the quartile is loud too and does not measure noise.
         let quartile = quantile(&means, 0.25).min(noise).max(LEAST_QUARTILE * noise);
@@ -60,7 +60,7 @@ impl<'s> Loudness<'s> {
     }
 
     /// The loud ones.
-    pub fn loud(&self) -> impl Iterator<Item = &'s Sequence> {
+    pub fn loud(&self) -> impl Iterator<Item = &'s MeasuredAnswer> {
         self.sequences.iter().zip(&self.loud).filter(|(_, loud)| **loud).map(|(sequence, _)| *sequence)
     }
 
@@ -94,14 +94,14 @@ impl<'s> Loudness<'s> {
         self.sequences.iter().zip(group).filter(|(_, is_in)| **is_in).map(|(sequence, _)| sequence.mean).collect()
     }
 
-    fn group(&self, of: impl Fn(&Sequence) -> bool) -> Vec<bool> {
+    fn group(&self, of: impl Fn(&MeasuredAnswer) -> bool) -> Vec<bool> {
         self.sequences.iter().map(|sequence| of(sequence)).collect()
     }
 
     /// Whether the loud answers are those whose prompt was padded on the left. Where padding was not recorded, prompts shorter than the longest
     /// of their step and rank count as padded.
-    pub fn is_padding(&self) -> bool {
-        let mut longest: BTreeMap<(&Step, Option<u64>), u64> = BTreeMap::new();
+    pub fn loud_are_padded(&self) -> bool {
+        let mut longest: BTreeMap<(&TokensStep, Option<u64>), u64> = BTreeMap::new();
         for sequence in &self.sequences {
             let known = longest.entry((&sequence.step, sequence.rank)).or_default();
             *known = sequence.prompt.max(*known);
@@ -113,7 +113,7 @@ impl<'s> Loudness<'s> {
     }
 
     /// The rank, or the residue class of answer numbers, that holds the loud answers.
-    pub fn rank(&self) -> Option<RankClass> {
+    pub fn loud_rank(&self) -> Option<RankClass> {
         let ranks: BTreeSet<u64> = self.sequences.iter().filter_map(|sequence| sequence.rank).collect();
         let is_rank = |rank: &&u64| self.splits(&self.group(|sequence| sequence.rank == Some(**rank)));
         if let Some(rank) = ranks.iter().find(is_rank) {
@@ -126,7 +126,7 @@ impl<'s> Loudness<'s> {
     }
 
     /// The only token that is in every loud answer or its prompt and separates them from the quiet ones; `None` where there are several.
-    pub fn token(&self) -> Option<i64> {
+    pub fn loud_token(&self) -> Option<i64> {
         let mut shared: Option<BTreeSet<i64>> = None;
         for loud in self.loud() {
             let ids = loud.ids.as_deref()?;
@@ -135,8 +135,9 @@ impl<'s> Loudness<'s> {
                 Some(shared) => shared.into_iter().filter(|id| ids.binary_search(id).is_ok()).collect(),
             });
         }
-        let has =
-            |sequence: &Sequence, id: i64| sequence.ids.as_deref().is_some_and(|ids| ids.binary_search(&id).is_ok());
+        let has = |sequence: &MeasuredAnswer, id: i64| {
+            sequence.ids.as_deref().is_some_and(|ids| ids.binary_search(&id).is_ok())
+        };
         if self.sequences.iter().any(|sequence| sequence.ids.is_none()) {
             return None;
         }
@@ -154,7 +155,7 @@ impl<'s> Loudness<'s> {
     }
 
     /// Whether the loud answers are those whose prompt came from a cache.
-    pub fn is_cached(&self) -> bool {
+    pub fn loud_are_cached(&self) -> bool {
         self.splits(&self.group(|sequence| sequence.cached > 0))
     }
 }
@@ -180,9 +181,9 @@ fn quantile(values: &[f64], share: f64) -> f64 {
 mod tests {
     use super::*;
 
-    fn sequence(index: u64, mean: f64) -> Sequence {
-        Sequence {
-            step: Step::Number(1),
+    fn sequence(index: u64, mean: f64) -> MeasuredAnswer {
+        MeasuredAnswer {
+            step: TokensStep::Number(1),
             rank: Some(index / 8),
             index,
             tokens: 20,
@@ -195,7 +196,7 @@ mod tests {
         }
     }
 
-    fn run(is_loud: impl Fn(u64) -> bool) -> Vec<Sequence> {
+    fn run(is_loud: impl Fn(u64) -> bool) -> Vec<MeasuredAnswer> {
         (0..32).map(|index| sequence(index, if is_loud(index) { 0.4 } else { 0.008 })).collect()
     }
 
@@ -203,8 +204,14 @@ mod tests {
     fn what_parts_loud_answers_from_quiet_ones_is_found_and_nothing_else() {
         let of = |is_loud: &dyn Fn(u64) -> bool| {
             let sequences = run(is_loud);
-            let loudness = Loudness::of(&sequences, 0.012);
-            (loudness.is_padding(), loudness.rank(), loudness.token(), loudness.is_cached(), loudness.count())
+            let loudness = Loudness::from_sequences(&sequences, 0.012);
+            (
+                loudness.loud_are_padded(),
+                loudness.loud_rank(),
+                loudness.loud_token(),
+                loudness.loud_are_cached(),
+                loudness.count(),
+            )
         };
         let padded = of(&|index| index % 3 > 0);
         assert_eq!((padded.0, padded.4), (true, 21), "two thirds are loud");

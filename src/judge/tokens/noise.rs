@@ -29,7 +29,7 @@ pub struct Noise {
 
 impl Noise {
     /// The noise from the policy, else from the mean difference of the baseline's own engine and trainer, else the default for bf16.
-    pub fn of(policy: &TokensPolicy, baseline: Option<f64>) -> Self {
+    pub fn from_policy(policy: &TokensPolicy, baseline: Option<f64>) -> Self {
         match (policy.noise, baseline.filter(|mean| mean.is_finite())) {
             (TokenNoise::Nats(nats), _) => Self { nats: nats.get(), source: NoiseSource::Policy },
             (TokenNoise::Auto, Some(mean)) => Self { nats: mean.clamp(LEAST, MOST), source: NoiseSource::Baseline },
@@ -40,7 +40,7 @@ impl Noise {
 
 /// Level that a measure exceeds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Level {
+pub enum ExcessLevel {
     /// Within all limits.
     #[default]
     Quiet,
@@ -52,9 +52,9 @@ pub enum Level {
 
 /// A measure above its limit.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Exceeded {
+pub struct ExceededLimit {
     /// The level that it exceeds.
-    pub level: Level,
+    pub level: ExcessLevel,
     /// Its name in results.
     pub measure: &'static str,
     /// Its value.
@@ -73,7 +73,7 @@ pub struct TokenLimits {
 
 impl TokenLimits {
     /// The limits from the policy; `baseline_prob` is the baseline's mean difference of probabilities, where only differences are recorded.
-    pub fn of(policy: &TokensPolicy, noise: f64, baseline_prob: Option<f64>) -> Self {
+    pub fn from_policy(policy: &TokensPolicy, noise: f64, baseline_prob: Option<f64>) -> Self {
         let mean_abs = [policy.warn.get() * noise, policy.fail.get() * noise];
         let prob_mean = baseline_prob.map_or(PROB_MEAN, |baseline| {
             let baseline = baseline.max(LEAST_PROB);
@@ -85,7 +85,7 @@ impl TokenLimits {
     }
 
     /// The first measure with the highest level; the first known one where all are within limits.
-    pub fn exceeded(&self, measures: &Measures) -> Exceeded {
+    pub fn exceeded(&self, measures: &Measures) -> ExceededLimit {
         let all = [
             ("mean_abs", measures.mean_abs, self.mean_abs),
             ("k3", measures.k3, self.k3),
@@ -94,15 +94,15 @@ impl TokenLimits {
         let known = all.into_iter().filter(|(_, value, _)| !value.is_nan());
         let exceeded = known.map(|(measure, value, [warn, fail])| {
             let level = if value > fail {
-                Level::Fail
+                ExcessLevel::Fail
             } else if value > warn {
-                Level::Warn
+                ExcessLevel::Warn
             } else {
-                Level::Quiet
+                ExcessLevel::Quiet
             };
-            Exceeded { level, measure, value, limit: if level == Level::Fail { fail } else { warn } }
+            ExceededLimit { level, measure, value, limit: if level == ExcessLevel::Fail { fail } else { warn } }
         });
-        let none = Exceeded { level: Level::Quiet, measure: "mean_abs", value: f64::NAN, limit: f64::NAN };
+        let none = ExceededLimit { level: ExcessLevel::Quiet, measure: "mean_abs", value: f64::NAN, limit: f64::NAN };
         exceeded.fold(none, |worst, one| if worst.value.is_nan() || one.level > worst.level { one } else { worst })
     }
 }

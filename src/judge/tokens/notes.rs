@@ -2,9 +2,9 @@
 
 use super::noise::Noise;
 use super::rules;
-use crate::compare::tokens::{Measured, Noted, Quantity};
+use crate::compare::tokens::{NoteCount, Quantity, TokenMeasure};
 use crate::judge::rule::Rule;
-use crate::read::tokens::{PromptDifference, Step};
+use crate::read::tokens::{PromptDifference, TokensStep};
 use crate::result::finding::Finding;
 use crate::result::unit::LogprobsSide;
 use crate::verdict::Severity;
@@ -17,7 +17,7 @@ const RISES: f64 = 3.0;
 const LEAST_BEFORE: f64 = 0.2;
 
 /// Findings of a comparison called `name`. Faults in the baseline's own records only warn.
-pub(super) fn findings(name: &str, side: LogprobsSide, measured: &Measured, noise: Noise) -> Vec<Finding> {
+pub(super) fn findings(name: &str, side: LogprobsSide, measured: &TokenMeasure, noise: Noise) -> Vec<Finding> {
     let notes = &measured.notes;
     let mut all = Vec::new();
     let of_side = |finding: Finding| match side {
@@ -70,15 +70,15 @@ pub(super) fn findings(name: &str, side: LogprobsSide, measured: &Measured, nois
     all
 }
 
-fn first<T>(noted: &Noted<T>) -> Option<(&(String, T), u64)> {
+fn first<T>(noted: &NoteCount<T>) -> Option<(&(String, T), u64)> {
     Some((noted.first.as_ref()?, noted.count))
 }
 
 /// A step as the place of a finding.
-pub(super) fn place_of(step: &Step) -> String {
+pub(super) fn place_of(step: &TokensStep) -> String {
     match step {
-        Step::Number(step) => format!("step {step}"),
-        Step::Name(name) => name.clone(),
+        TokensStep::Number(step) => format!("step {step}"),
+        TokensStep::Name(name) => name.clone(),
     }
 }
 
@@ -96,14 +96,14 @@ fn prompt(finding: Finding, difference: PromptDifference) -> Finding {
 }
 
 /// Finding about steps without a token to judge, unless another finding explains them.
-fn nothing_judged(name: &str, measured: &Measured) -> Option<Finding> {
+fn nothing_judged(name: &str, measured: &TokenMeasure) -> Option<Finding> {
     let notes = &measured.notes;
     let noted = [notes.lengths.count, notes.positive.count, notes.unreadable.count, notes.constant.len() as u64];
     let [of_a, of_b] = measured.meter.non_finite.count;
     let is_told = noted.into_iter().sum::<u64>() > 0 || of_a + of_b > 0;
-    let is_empty = |step: &&Step| measured.meter.steps.get(*step).is_none_or(|sums| sums.tokens == 0);
+    let is_empty = |step: &&TokensStep| measured.meter.steps.get(*step).is_none_or(|sums| sums.tokens == 0);
     let steps = notes.by_step();
-    let empty: Vec<&Step> = steps.keys().copied().filter(is_empty).collect();
+    let empty: Vec<&TokensStep> = steps.keys().copied().filter(is_empty).collect();
     if empty.is_empty() || is_told {
         return None;
     }
@@ -112,13 +112,13 @@ fn nothing_judged(name: &str, measured: &Measured) -> Option<Finding> {
 }
 
 /// Finding about the first step whose weight version lags more than the first step's. It fails where the level rises too.
-fn version_behind(measured: &Measured, noise: f64) -> Option<Finding> {
+fn version_behind(measured: &TokenMeasure, noise: f64) -> Option<Finding> {
     let lags = &measured.notes.lags;
     let (_, usual) = lags.first_key_value()?;
     let (step, lag) = lags.iter().find(|(_, lag)| *lag > usual)?;
-    let level = |step: &Step| measured.meter.steps.get(step).map(|sums| sums.measures().mean_abs);
-    let here = level(&Step::Number(*step)).unwrap_or(f64::NAN);
-    let earlier = measured.meter.steps.range(..Step::Number(*step)).map(|(_, sums)| sums.measures().mean_abs);
+    let level = |step: &TokensStep| measured.meter.steps.get(step).map(|sums| sums.measures().mean_abs);
+    let here = level(&TokensStep::Number(*step)).unwrap_or(f64::NAN);
+    let earlier = measured.meter.steps.range(..TokensStep::Number(*step)).map(|(_, sums)| sums.measures().mean_abs);
     let before = earlier.fold(LEAST_BEFORE * noise, f64::max);
     let severity = if here > RISES * before && here > noise { Severity::Fail } else { Severity::Warn };
     let finding = Finding::new(&rules::VERSION_BEHIND, format!("step {step}")).with_severity(severity);

@@ -2,11 +2,11 @@
 
 use super::cause::TokenCause;
 use super::groups::{Loudness, RankClass};
-use super::noise::Exceeded;
+use super::noise::ExceededLimit;
 use super::notes::place_of;
 use super::rules;
-use crate::compare::tokens::{Meter, Part};
-use crate::read::tokens::Step;
+use crate::compare::tokens::{Meter, StepRank};
+use crate::read::tokens::TokensStep;
 use crate::result::finding::Finding;
 use crate::result::unit::{AnyUnit, LogprobsSide, LogprobsUnit};
 
@@ -14,25 +14,30 @@ use crate::result::unit::{AnyUnit, LogprobsSide, LogprobsUnit};
 const NAMED: usize = 5;
 
 /// The step that exceeds its limits most.
-pub(super) struct Worst {
-    pub(super) step: Step,
-    pub(super) exceeded: Exceeded,
+pub(super) struct WorstStep {
+    pub(super) step: TokensStep,
+    pub(super) exceeded: ExceededLimit,
 }
 
 /// Name of the two compared parties in findings: engine and trainer of one side, or both sides.
-pub(super) fn between(side: LogprobsSide) -> &'static str {
+pub(super) fn compared_parties(side: LogprobsSide) -> &'static str {
     if side == LogprobsSide::Across { "sides" } else { "engines" }
 }
 
 /// The finding that engine and trainer disagree.
-pub(super) fn diverge(unit: &LogprobsUnit, worst: &Worst, cause: Option<&TokenCause>, meter: &Meter) -> Finding {
-    let Exceeded { measure, value, limit, .. } = worst.exceeded;
+pub(super) fn divergence_finding(
+    unit: &LogprobsUnit,
+    worst: &WorstStep,
+    cause: Option<&TokenCause>,
+    meter: &Meter,
+) -> Finding {
+    let ExceededLimit { measure, value, limit, .. } = worst.exceeded;
     let step = match cause {
         Some(TokenCause::StaleWeights { first_step, .. }) => first_step,
         _ => &worst.step,
     };
     let mut finding = Finding::new(&rules::DIVERGE, place_of(step))
-        .with("between", between(unit.side))
+        .with("between", compared_parties(unit.side))
         .with("measure", measure)
         .with("value", value)
         .with("limit", limit)
@@ -77,17 +82,17 @@ fn with_cause(finding: Finding, cause: &TokenCause) -> Finding {
 }
 
 /// The finding that some answers differ far more than the others; `None` where none does.
-pub(super) fn sequences_off(unit: &LogprobsUnit, loudness: &Loudness<'_>, noise: f64) -> Option<Finding> {
+pub(super) fn loud_sequences_finding(unit: &LogprobsUnit, loudness: &Loudness<'_>, noise: f64) -> Option<Finding> {
     let mut loud: Vec<_> = loudness.loud().collect();
     loud.sort_by(|x, y| y.mean.total_cmp(&x.mean));
     let first = loud.first()?;
-    let name = |sequence: &&crate::compare::tokens::Sequence| {
-        let part = Part { step: sequence.step.clone(), rank: sequence.rank };
+    let name = |sequence: &&crate::compare::tokens::MeasuredAnswer| {
+        let part = StepRank { step: sequence.step.clone(), rank: sequence.rank };
         format!("{part}, answer {}", sequence.index)
     };
     let names: Vec<String> = loud.iter().take(NAMED).map(name).collect();
     let finding = Finding::new(&rules::SEQUENCES_OFF, unit.name())
-        .with("between", between(unit.side))
+        .with("between", compared_parties(unit.side))
         .with("sequences_off", unit.sequences_off)
         .with("sequences", unit.sequences)
         .with("value", first.mean)

@@ -1,14 +1,14 @@
 //! Judges one comparison of log-probabilities.
 
-use super::cause::{TokenCause, cause};
+use super::cause::{TokenCause, token_cause};
 use super::groups::{Loudness, RankClass};
-use super::noise::{Level, Noise, TokenLimits};
+use super::noise::{ExcessLevel, Noise, TokenLimits};
 use super::notes::{findings, has_equal_bits};
 use super::rules;
-use super::told::{Worst, between, diverge, sequences_off};
-use crate::compare::tokens::{Across, Measured, Measures, Meter, Notes, Sequence};
+use super::told::{WorstStep, compared_parties, divergence_finding, loud_sequences_finding};
+use crate::compare::tokens::{MeasuredAnswer, Measures, Meter, Notes, SideMeasure, TokenMeasure};
 use crate::policy::tokens::TokensPolicy;
-use crate::read::tokens::Step;
+use crate::read::tokens::TokensStep;
 use crate::result::finding::Finding;
 use crate::result::number::Number;
 use crate::result::unit::{AnyUnit, LogprobsSide, LogprobsUnit, LoudToken, MapRow, RankLevel, StepLevel};
@@ -31,12 +31,12 @@ pub struct TokensContext<'a> {
     /// The noise.
     pub noise: Noise,
     /// The comparison of the baseline's own engine and trainer; `None` where it has none.
-    pub reference: Option<Reference<'a>>,
+    pub reference: Option<BaselineReference<'a>>,
 }
 
 /// The comparison of the baseline's own engine and trainer.
 #[derive(Clone, Copy)]
-pub struct Reference<'a> {
+pub struct BaselineReference<'a> {
     /// Its measures.
     pub measures: Measures,
     /// Notes about its answers.
@@ -52,7 +52,7 @@ pub struct JudgedTokens {
 }
 
 /// Judges the comparison of a side's engine with its trainer.
-pub fn judge_own(side: LogprobsSide, measured: &Measured, context: TokensContext<'_>) -> JudgedTokens {
+pub fn judge_own(side: LogprobsSide, measured: &TokenMeasure, context: TokensContext<'_>) -> JudgedTokens {
     let mut judged = judge(LogprobsUnit::empty(side, (context.noise.nats, context.noise.source)), measured, context);
     let evidence = &mut judged.unit.evidence;
     let [engines, trainers] = measured.notes.lonely;
@@ -68,7 +68,7 @@ pub fn judge_own(side: LogprobsSide, measured: &Measured, context: TokensContext
 }
 
 /// Judges the comparison of the candidate with the baseline. `is_beside` says that the candidate's own comparison decides the verdict.
-pub fn judge_across(across: &Across, is_beside: bool, context: TokensContext<'_>) -> JudgedTokens {
+pub fn judge_across(across: &SideMeasure, is_beside: bool, context: TokensContext<'_>) -> JudgedTokens {
     let mut unit = LogprobsUnit::empty(LogprobsSide::Across, (context.noise.nats, context.noise.source));
     let [candidate, baseline] = across.quantities;
     unit.quantity = if candidate == baseline {
@@ -100,20 +100,20 @@ fn offered(candidate: &Notes, baseline: Option<&Notes>) -> u64 {
     all_of_candidate + missing.sum::<u64>()
 }
 
-fn judge(mut unit: LogprobsUnit, measured: &Measured, context: TokensContext<'_>) -> JudgedTokens {
+fn judge(mut unit: LogprobsUnit, measured: &TokenMeasure, context: TokensContext<'_>) -> JudgedTokens {
     let (meter, noise) = (&measured.meter, context.noise.nats);
     let is_of_differences = measured.holds.difference && !(measured.holds.engine || measured.holds.trainer);
     let reference = context.reference.filter(|_| unit.side == LogprobsSide::Candidate);
     let known = reference.filter(|_| is_of_differences).map(|reference| reference.measures.prob_mean);
-    let limits = TokenLimits::of(context.policy, noise, known);
+    let limits = TokenLimits::from_policy(context.policy, noise, known);
     measures(&mut unit, measured);
     let name = unit.name();
     let mut all = findings(&name, unit.side, measured, context.noise);
     let worst = worst(meter, &limits);
-    let loudness = Loudness::of(&meter.sequences, noise);
+    let loudness = Loudness::from_sequences(&meter.sequences, noise);
     if unit.side == LogprobsSide::Baseline {
         map(&mut unit, meter, &loudness);
-        let mean = meter.all().measures().mean_abs;
+        let mean = meter.total().measures().mean_abs;
         if mean > BASELINE_OFF {
             let finding = Finding::new(&rules::BASELINE_OFF, &name).with("value", mean).with("limit", BASELINE_OFF);
             all.push(finding.with("tokens", unit.tokens).with("noise", noise));
@@ -121,7 +121,7 @@ fn judge(mut unit: LogprobsUnit, measured: &Measured, context: TokensContext<'_>
         return JudgedTokens { unit, findings: all };
     }
     let level = worst.as_ref().map(|worst| worst.exceeded.level).unwrap_or_default();
-    let shape = if is_of_differences { None } else { cause(meter, &loudness, noise, level) };
+    let shape = if is_of_differences { None } else { token_cause(meter, &loudness, noise, level) };
     if loudness.stands_out() {
         unit.sequences_off = loudness.count();
     }
@@ -132,17 +132,17 @@ fn judge(mut unit: LogprobsUnit, measured: &Measured, context: TokensContext<'_>
     }
     let is_some = matches!(shape, Some(TokenCause::Sequences | TokenCause::PrefixCache));
     let is_structure = shape.is_some() && !is_some;
-    if let Some(worst) = worst.filter(|worst| worst.exceeded.level > Level::Quiet || is_structure) {
+    if let Some(worst) = worst.filter(|worst| worst.exceeded.level > ExcessLevel::Quiet || is_structure) {
         let severity =
-            if is_structure || worst.exceeded.level == Level::Fail { Severity::Fail } else { Severity::Warn };
-        let finding = diverge(&unit, &worst, told.as_ref(), meter).with_severity(severity);
+            if is_structure || worst.exceeded.level == ExcessLevel::Fail { Severity::Fail } else { Severity::Warn };
+        let finding = divergence_finding(&unit, &worst, told.as_ref(), meter).with_severity(severity);
         all.push(finding);
     }
     if is_some || unit.sequences_off == 1 {
         let severity = if unit.sequences_off > 1 { Severity::Fail } else { Severity::Warn };
-        all.extend(sequences_off(&unit, &loudness, noise).map(|finding| finding.with_severity(severity)));
+        all.extend(loud_sequences_finding(&unit, &loudness, noise).map(|finding| finding.with_severity(severity)));
     }
-    let is_quiet = level == Level::Quiet && shape.is_none();
+    let is_quiet = level == ExcessLevel::Quiet && shape.is_none();
     all.extend(bits(&unit, meter, context.policy, is_quiet));
     all.extend(reference.filter(|_| is_quiet).and_then(|reference| precision(&unit, reference, context.policy)));
     map(&mut unit, meter, &loudness);
@@ -150,9 +150,9 @@ fn judge(mut unit: LogprobsUnit, measured: &Measured, context: TokensContext<'_>
 }
 
 /// Writes the measures into the unit.
-fn measures(unit: &mut LogprobsUnit, measured: &Measured) {
+fn measures(unit: &mut LogprobsUnit, measured: &TokenMeasure) {
     let meter = &measured.meter;
-    let sums = meter.all();
+    let sums = meter.total();
     let all = sums.measures();
     (unit.tokens, unit.masked, unit.sequences) = (sums.tokens, meter.masked, measured.measured);
     unit.mean_abs = known(all.mean_abs);
@@ -165,7 +165,7 @@ fn measures(unit: &mut LogprobsUnit, measured: &Measured) {
             let of_step = sums.measures();
             StepLevel {
                 step: step.number(),
-                name: if let Step::Name(name) = step { name.clone() } else { String::new() },
+                name: if let TokensStep::Name(name) = step { name.clone() } else { String::new() },
                 tokens: sums.tokens,
                 mean_abs: known(of_step.mean_abs),
                 prob_mean: known(of_step.prob_mean),
@@ -218,10 +218,10 @@ fn known(value: f64) -> Option<Number> {
 }
 
 /// The step that exceeds its limits most: by level, then by value.
-fn worst(meter: &Meter, limits: &TokenLimits) -> Option<Worst> {
+fn worst(meter: &Meter, limits: &TokenLimits) -> Option<WorstStep> {
     let steps = meter.steps.iter().filter(|(_, sums)| sums.tokens > 0);
-    let steps = steps.map(|(step, sums)| Worst { step: step.clone(), exceeded: limits.exceeded(&sums.measures()) });
-    steps.fold(None, |worst: Option<Worst>, one| match worst {
+    let steps = steps.map(|(step, sums)| WorstStep { step: step.clone(), exceeded: limits.exceeded(&sums.measures()) });
+    steps.fold(None, |worst: Option<WorstStep>, one| match worst {
         Some(worst) if (worst.exceeded.level, worst.exceeded.value) >= (one.exceeded.level, one.exceeded.value) => {
             Some(worst)
         }
@@ -255,11 +255,11 @@ fn note_cause(unit: &mut LogprobsUnit, cause: Option<&TokenCause>) {
 
 /// Finding about bits that are equal where that is suspicious, or that differ where the policy demands equal ones.
 fn bits(unit: &LogprobsUnit, meter: &Meter, policy: &TokensPolicy, is_quiet: bool) -> Option<Finding> {
-    let sums = meter.all();
+    let sums = meter.total();
     if policy.bitwise {
         let differing = sums.tokens.saturating_sub(sums.equal_bits);
         let finding = Finding::new(&rules::DIVERGE, unit.name()).with("measure", "bits").with("value", differing);
-        let finding = finding.with("tokens", sums.tokens).with("between", between(unit.side));
+        let finding = finding.with("tokens", sums.tokens).with("between", compared_parties(unit.side));
         return (differing > 0 && is_quiet).then_some(finding);
     }
     let is_equal = unit.side == LogprobsSide::Candidate && has_equal_bits(sums.tokens, sums.equal_bits);
@@ -267,7 +267,7 @@ fn bits(unit: &LogprobsUnit, meter: &Meter, policy: &TokensPolicy, is_quiet: boo
 }
 
 /// Finding about a candidate whose engine is less precise than the baseline's, although within limits.
-fn precision(unit: &LogprobsUnit, reference: Reference<'_>, policy: &TokensPolicy) -> Option<Finding> {
+fn precision(unit: &LogprobsUnit, reference: BaselineReference<'_>, policy: &TokensPolicy) -> Option<Finding> {
     let (candidate, baseline) = (unit.mean_abs?.0, reference.measures.mean_abs);
     let is_less = candidate > LESS_PRECISE * baseline && candidate > LEAST_LESS_PRECISE;
     let severity = if policy.strict { Severity::Fail } else { Severity::Info };
@@ -279,11 +279,11 @@ fn precision(unit: &LogprobsUnit, reference: Reference<'_>, policy: &TokensPolic
 /// Fills the picture with the answers of the largest mean difference, the largest first.
 fn map(unit: &mut LogprobsUnit, meter: &Meter, loudness: &Loudness<'_>) {
     let is_loud =
-        |sequence: &Sequence| loudness.stands_out() && loudness.loud().any(|loud| std::ptr::eq(loud, sequence));
+        |sequence: &MeasuredAnswer| loudness.stands_out() && loudness.loud().any(|loud| std::ptr::eq(loud, sequence));
     let drawn = meter.sequences.iter().filter(|sequence| !sequence.parts.is_empty() && sequence.tokens > 0);
-    let mut drawn: Vec<&Sequence> = drawn.collect();
+    let mut drawn: Vec<&MeasuredAnswer> = drawn.collect();
     drawn.sort_by(|x, y| y.mean.total_cmp(&x.mean));
-    let row = |sequence: &Sequence| MapRow {
+    let row = |sequence: &MeasuredAnswer| MapRow {
         step: sequence.step.number(),
         rank: sequence.rank,
         sequence: sequence.index,

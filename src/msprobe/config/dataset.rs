@@ -5,7 +5,7 @@ use super::sheet::{Sheet, level_of_booleans, step_and_rank};
 use super::value::{relative_difference, same_number};
 use crate::msprobe::table::Cell;
 use crate::read::json::Json;
-use crate::read::pack::{Checker, Input, Pack, STATISTICS, Statistics};
+use crate::read::pack::{Checker, ForwardInput, Pack, PackStatistics, STATISTICS};
 
 /// Titles of the sheet.
 pub(super) const COLUMNS: [&str; 8] = [
@@ -22,7 +22,7 @@ pub(super) const COLUMNS: [&str; 8] = [
 /// Nesting at which msprobe's comparison gives up.
 const MAX_DEPTH: usize = 400;
 
-type Entries = [(String, Input)];
+type Entries = [(String, ForwardInput)];
 
 pub(super) fn compare(bench: &Pack, cmp: &Pack) -> Result<Sheet, Exception> {
     let stray = |pack: &Pack, path: &String| pack.misplaced.contains(&(Checker::Dataset, path.clone()));
@@ -72,10 +72,10 @@ impl Walk<'_> {
             let tag = joined(tag, key);
             match (value, find(cmp, key)) {
                 (_, None) => self.one_sided(tag),
-                (Input::Plain(_), Some(_)) => {}
-                (Input::Tensor(statistics), Some(other)) => self.tensor(tag, statistics, other)?,
-                (Input::Group(items), Some(_)) if is_statistics(items) => return Err(Exception::Type),
-                (Input::Group(items), Some(other)) => self.against(items, other, &tag, depth)?,
+                (ForwardInput::Plain(_), Some(_)) => {}
+                (ForwardInput::Tensor(statistics), Some(other)) => self.tensor(tag, statistics, other)?,
+                (ForwardInput::Group(items), Some(_)) if is_statistics(items) => return Err(Exception::Type),
+                (ForwardInput::Group(items), Some(other)) => self.against(items, other, &tag, depth)?,
             }
         }
         for (key, _) in cmp.iter().filter(|(key, _)| find(bench, key).is_none()) {
@@ -85,17 +85,17 @@ impl Walk<'_> {
     }
 
     /// Descends into a group of the baseline, whatever stands on the other side.
-    fn against(&mut self, items: &Entries, other: &Input, tag: &str, depth: usize) -> Result<(), Exception> {
+    fn against(&mut self, items: &Entries, other: &ForwardInput, tag: &str, depth: usize) -> Result<(), Exception> {
         match other {
-            Input::Group(others) => self.group(items, others, tag, depth + 1),
-            Input::Tensor(statistics) => self.group(items, &as_group(statistics), tag, depth + 1),
+            ForwardInput::Group(others) => self.group(items, others, tag, depth + 1),
+            ForwardInput::Tensor(statistics) => self.group(items, &as_group(statistics), tag, depth + 1),
             // `key in text` and `key in list` work in Python, and find nothing here.
-            Input::Plain(Json::Text(_) | Json::Array(_)) => self.group(items, &[], tag, depth + 1),
-            Input::Plain(_) => Err(Exception::Type),
+            ForwardInput::Plain(Json::Text(_) | Json::Array(_)) => self.group(items, &[], tag, depth + 1),
+            ForwardInput::Plain(_) => Err(Exception::Type),
         }
     }
 
-    fn tensor(&mut self, tag: String, bench: &Statistics, other: &Input) -> Result<(), Exception> {
+    fn tensor(&mut self, tag: String, bench: &PackStatistics, other: &ForwardInput) -> Result<(), Exception> {
         let mut differences = [const { Cell::Empty }; 4];
         for ((difference, name), bench) in differences.iter_mut().zip(STATISTICS).zip(bench.0) {
             // Python does not look at the other side where the divisor is zero.
@@ -104,7 +104,7 @@ impl Walk<'_> {
             }
         }
         let equal = match other {
-            Input::Tensor(other) => bench.0.iter().zip(other.0).all(|(a, b)| same_number(*a, b, true)),
+            ForwardInput::Tensor(other) => bench.0.iter().zip(other.0).all(|(a, b)| same_number(*a, b, true)),
             _ => false,
         };
         self.row(tag, equal, differences);
@@ -116,7 +116,7 @@ fn joined(tag: &str, key: &str) -> String {
     if tag.is_empty() { key.to_owned() } else { format!("{tag}.{key}") }
 }
 
-fn find<'a>(entries: &'a Entries, key: &str) -> Option<&'a Input> {
+fn find<'a>(entries: &'a Entries, key: &str) -> Option<&'a ForwardInput> {
     entries.iter().find(|(name, _)| name == key).map(|(_, value)| value)
 }
 
@@ -124,23 +124,23 @@ fn is_statistics(items: &Entries) -> bool {
     items.len() == STATISTICS.len() && STATISTICS.iter().all(|name| find(items, name).is_some())
 }
 
-fn as_group(statistics: &Statistics) -> Vec<(String, Input)> {
-    let entry = |(name, value): (&str, f64)| (name.to_owned(), Input::Plain(Json::Float(value)));
+fn as_group(statistics: &PackStatistics) -> Vec<(String, ForwardInput)> {
+    let entry = |(name, value): (&str, f64)| (name.to_owned(), ForwardInput::Plain(Json::Float(value)));
     STATISTICS.into_iter().zip(statistics.0).map(entry).collect()
 }
 
 /// One statistic of what stands where a tensor was expected.
-fn field(input: &Input, name: &str) -> Result<f64, Exception> {
+fn field(input: &ForwardInput, name: &str) -> Result<f64, Exception> {
     match input {
-        Input::Tensor(statistics) => {
+        ForwardInput::Tensor(statistics) => {
             let position = STATISTICS.iter().position(|known| *known == name);
             position.and_then(|position| statistics.0.get(position)).copied().ok_or(Exception::Key)
         }
-        Input::Group(items) => match find(items, name) {
-            Some(Input::Plain(value)) => value.as_f64().ok_or(Exception::Type),
+        ForwardInput::Group(items) => match find(items, name) {
+            Some(ForwardInput::Plain(value)) => value.as_f64().ok_or(Exception::Type),
             Some(_) => Err(Exception::Type),
             None => Err(Exception::Key),
         },
-        Input::Plain(_) => Err(Exception::Type),
+        ForwardInput::Plain(_) => Err(Exception::Type),
     }
 }

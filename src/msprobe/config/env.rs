@@ -5,7 +5,7 @@
 
 use super::exception::Exception;
 use super::sheet::{Sheet, worst_level};
-use super::value::{cell, equal};
+use super::value::{cell, python_equal};
 use crate::msprobe::table::Cell;
 use crate::read::json::Json;
 use crate::read::pack::Pack;
@@ -107,7 +107,7 @@ fn row(entry: &Entry, bench: &Side<'_>, cmp: &Side<'_>, redactor: &Redactor) -> 
             let (bench, cmp) = (bench.value(on_bench), cmp.value(on_cmp));
             let values = [cell(on_bench, &bench), cell(on_cmp, &cmp)];
             let [bench_cell, cmp_cell] = values;
-            let differs = !equal(&bench, &cmp, false);
+            let differs = !python_equal(&bench, &cmp, false);
             differs.then(|| vec![on_bench.name.into(), on_cmp.name.into(), bench_cell, cmp_cell, "error".into()])
         }
     }

@@ -2,11 +2,11 @@
 
 use super::exception::Exception;
 use super::sheet::{Sheet, worst_level};
-use super::value::{cell, equal};
+use super::value::{cell, python_equal};
 use crate::msprobe::{python, table::Cell};
-use crate::pair::similarity::Sequence;
+use crate::pair::similarity::PreparedText;
 use crate::read::json::Json;
-use crate::read::pack::{Pack, Settings};
+use crate::read::pack::{Pack, PackSettings};
 use crate::redact::Redactor;
 
 /// Canonical names with their aliases, in msprobe's order.
@@ -44,7 +44,7 @@ pub(super) fn compare(bench: &Pack, cmp: &Pack, redactor: &Redactor) -> Result<S
 
 /// Short name to full name: the last part with `-` as `_`; of names that collide the last one stands, in the
 /// place of the first.
-fn short_names(settings: &Settings) -> Vec<(String, &str)> {
+fn short_names(settings: &PackSettings) -> Vec<(String, &str)> {
     let mut names: Vec<(String, &str)> = Vec::new();
     for (full, _) in settings {
         let short = full.rsplit('.').next().unwrap_or(full).replace('-', "_");
@@ -58,8 +58,8 @@ fn short_names(settings: &Settings) -> Vec<(String, &str)> {
 
 fn file(
     name: &str,
-    bench: &Settings,
-    cmp: &Settings,
+    bench: &PackSettings,
+    cmp: &PackSettings,
     redactor: &Redactor,
 ) -> Result<Vec<Vec<Cell<'static>>>, Exception> {
     let (bench_names, cmp_names) = (short_names(bench), short_names(cmp));
@@ -77,7 +77,7 @@ fn file(
         // A partner is taken once; the names msprobe searches still hold it, and it dies at the second use.
         let position = left.iter().position(|(name, _)| name == partner).ok_or(Exception::Key)?;
         let other = as_text(&left.remove(position).1);
-        if !equal(&value, &other, false) {
+        if !python_equal(&value, &other, false) {
             let values = [shown(full, &value), shown(partner, &other)];
             rows.push(row(name, [full, partner], values, Some(matched_with)));
         }
@@ -98,7 +98,7 @@ fn row(file: &str, names: [&str; 2], values: [Cell<'static>; 2], matched_with: O
     cells.chain([matched_with, level.into()]).collect()
 }
 
-fn value_of<'a>(settings: &'a Settings, name: &str) -> &'a Json {
+fn value_of<'a>(settings: &'a PackSettings, name: &str) -> &'a Json {
     settings.iter().find(|(known, _)| known == name).map_or(&Json::Null, |(_, value)| value)
 }
 
@@ -114,12 +114,12 @@ fn as_text(value: &Json) -> Json {
 struct Candidate<'a> {
     short: &'a str,
     full: &'a str,
-    sequence: Sequence,
+    sequence: PreparedText,
 }
 
 impl<'a> Candidate<'a> {
     fn new(short: &'a str, full: &'a str) -> Self {
-        Self { short, full, sequence: Sequence::new(&short.to_lowercase()) }
+        Self { short, full, sequence: PreparedText::new(&short.to_lowercase()) }
     }
 }
 

@@ -1,10 +1,10 @@
 //! Calls of random functions: the first entry of the other side whose stack is alike frame by frame.
 
 use super::exception::Exception;
-use super::sheet::{Sheet, level_of_booleans, whole};
+use super::sheet::{Sheet, level_of_booleans, whole_cell};
 use crate::msprobe::table::Cell;
 use crate::pair::similarity;
-use crate::read::pack::{Calls, Checker, Distinct, Pack};
+use crate::read::pack::{Checker, Pack, RandomCall, RandomCalls};
 use crate::redact::Redactor;
 
 /// Least similarity of two frames that match, from 0 to 1.
@@ -16,7 +16,7 @@ pub(super) fn compare(bench: &Pack, cmp: &Pack, redactor: &Redactor) -> Result<S
     if [bench, cmp].iter().any(|pack| pack.misplaced.iter().any(bad_rank)) {
         return Err(Exception::Value);
     }
-    let empty = Ok(Calls::new());
+    let empty = Ok(RandomCalls::new());
     let mut ranks: Vec<u64> = bench.random.keys().chain(cmp.random.keys()).copied().collect();
     ranks.sort_unstable();
     ranks.dedup();
@@ -39,7 +39,7 @@ fn bad_rank((checker, path): &(Checker, String)) -> bool {
     *checker == Checker::Random && file.is_some_and(|file| file.starts_with("rank") && file.ends_with(".json"))
 }
 
-fn entries<'a>(calls: &'a Calls, op: &str) -> &'a [Distinct] {
+fn entries<'a>(calls: &'a RandomCalls, op: &str) -> &'a [RandomCall] {
     calls.iter().find(|(known, _)| known == op).map_or(&[], |(_, entries)| entries)
 }
 
@@ -52,7 +52,7 @@ struct Comparison<'a> {
 }
 
 impl Comparison<'_> {
-    fn run(&mut self, bench: &[Distinct], cmp: &[Distinct]) -> Result<(), Exception> {
+    fn run(&mut self, bench: &[RandomCall], cmp: &[RandomCall]) -> Result<(), Exception> {
         for entry in bench {
             let (baseline, count) = (stack(entry)?, count(entry)?);
             match first_match(baseline, cmp)? {
@@ -81,7 +81,7 @@ impl Comparison<'_> {
         let check = bench.is_some() && cmp.is_some() && bench_count == cmp_count;
         self.rows.push(vec![
             Cell::from(self.op),
-            whole(self.rank),
+            whole_cell(self.rank),
             shown(bench),
             shown(cmp),
             Cell::Int(bench_count),
@@ -91,15 +91,15 @@ impl Comparison<'_> {
     }
 }
 
-fn stack(entry: &Distinct) -> Result<&[String], Exception> {
+fn stack(entry: &RandomCall) -> Result<&[String], Exception> {
     entry.stack.as_deref().ok_or(Exception::Key)
 }
 
-fn count(entry: &Distinct) -> Result<i64, Exception> {
+fn count(entry: &RandomCall) -> Result<i64, Exception> {
     entry.count.ok_or(Exception::Key)
 }
 
-fn first_match<'a>(bench: &[String], cmp: &'a [Distinct]) -> Result<Option<&'a Distinct>, Exception> {
+fn first_match<'a>(bench: &[String], cmp: &'a [RandomCall]) -> Result<Option<&'a RandomCall>, Exception> {
     for entry in cmp {
         if stacks_match(stack(entry)?, bench) {
             return Ok(Some(entry));

@@ -47,10 +47,10 @@ pub(super) fn level_of_booleans(rows: &[Vec<Cell<'static>>], column: usize) -> L
 }
 
 pub(super) fn step_and_rank((step, rank): (u64, u64)) -> [Cell<'static>; 2] {
-    [step, rank].map(whole)
+    [step, rank].map(whole_cell)
 }
 
 /// A whole number, as text where a cell cannot hold it.
-pub(super) fn whole(value: u64) -> Cell<'static> {
+pub(super) fn whole_cell(value: u64) -> Cell<'static> {
     i64::try_from(value).map_or_else(|_| Cell::from(value.to_string()), Cell::Int)
 }

@@ -8,11 +8,13 @@ use crate::read::json::Json;
 ///
 /// `json.load` gives every `NaN` as one shared object, and containers test identity first; so NaN equals NaN
 /// inside a list or object (`nested`), and nowhere else.
-pub(super) fn equal(a: &Json, b: &Json, nested: bool) -> bool {
+pub(super) fn python_equal(a: &Json, b: &Json, nested: bool) -> bool {
     match (a, b) {
-        (Json::Array(a), Json::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| equal(a, b, true)),
+        (Json::Array(a), Json::Array(b)) => {
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| python_equal(a, b, true))
+        }
         (Json::Object(a), Json::Object(items)) => {
-            let same = |(key, value): &(String, Json)| b.get(key).is_some_and(|other| equal(value, other, true));
+            let same = |(key, value): &(String, Json)| b.get(key).is_some_and(|other| python_equal(value, other, true));
             a.len() == items.len() && a.iter().all(same)
         }
         (Json::Text(a), Json::Text(b)) => a == b,

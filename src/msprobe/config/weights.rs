@@ -8,7 +8,7 @@ use super::exception::Exception;
 use super::sheet::{Sheet, level_of_booleans, step_and_rank};
 use super::value::{relative_difference, same_number};
 use crate::msprobe::table::Cell;
-use crate::read::pack::{Checker, Pack, Parameter};
+use crate::read::pack::{Checker, Pack, PackParameter};
 
 /// Titles of the sheet.
 pub(super) const COLUMNS: [&str; 8] = [
@@ -55,12 +55,13 @@ fn layout((checker, path): &(Checker, String)) -> Option<Exception> {
 
 fn file(
     prefix: &[Cell<'static>; 2],
-    bench: &[Parameter],
-    cmp: &[Parameter],
+    bench: &[PackParameter],
+    cmp: &[PackParameter],
     rows: &mut Vec<Vec<Cell<'static>>>,
 ) -> Result<(), Exception> {
-    let on_cmp: HashMap<&str, &Parameter> = cmp.iter().map(|parameter| (parameter.name.as_str(), parameter)).collect();
-    let on_bench: HashMap<&str, &Parameter> =
+    let on_cmp: HashMap<&str, &PackParameter> =
+        cmp.iter().map(|parameter| (parameter.name.as_str(), parameter)).collect();
+    let on_bench: HashMap<&str, &PackParameter> =
         bench.iter().map(|parameter| (parameter.name.as_str(), parameter)).collect();
     for parameter in bench {
         rows.push(match on_cmp.get(parameter.name.as_str()) {
@@ -73,7 +74,11 @@ fn file(
     Ok(())
 }
 
-fn pair(prefix: &[Cell<'static>; 2], bench: &Parameter, cmp: &Parameter) -> Result<Vec<Cell<'static>>, Exception> {
+fn pair(
+    prefix: &[Cell<'static>; 2],
+    bench: &PackParameter,
+    cmp: &PackParameter,
+) -> Result<Vec<Cell<'static>>, Exception> {
     let (a, b) = (bench.statistics.as_ref(), cmp.statistics.as_ref());
     let (a, b) = (a.map_err(|error| Exception::from(*error))?.0, b.map_err(|error| Exception::from(*error))?.0);
     let equal = a.iter().zip(b).all(|(a, b)| same_number(*a, b, false));

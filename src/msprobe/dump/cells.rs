@@ -3,10 +3,10 @@
 use std::borrow::Cow;
 
 use super::hash;
-use super::mode::Mode;
+use super::mode::CompareMode;
 use crate::msprobe::python;
 use crate::msprobe::table::Cell;
-use crate::read::dump::{Leaf, Row, Statistic, TensorRecord, Value};
+use crate::read::dump::{Leaf, LeafValue, RowName, Statistic, TensorRecord};
 use crate::read::json::Json;
 
 /// Text of a cell without a value.
@@ -29,16 +29,16 @@ pub(super) struct Half<'a> {
 
 impl<'a> Half<'a> {
     /// The cells of a value.
-    pub(super) fn of(leaf: Leaf<'a>) -> Self {
+    pub(super) fn from_leaf(leaf: Leaf<'a>) -> Self {
         let half = match leaf.value {
-            Value::Null | Value::Damaged => {
-                Self { statistics: all("None"), data_name: NO_FILE.into(), ..Self::missing() }
+            LeafValue::Null | LeafValue::Damaged => {
+                Self { statistics: repeated_cell("None"), data_name: NO_FILE.into(), ..Self::missing() }
             }
-            Value::Tensor(record) => {
+            LeafValue::Tensor(record) => {
                 let data_name = leaf.data_name().map_or(NO_FILE.into(), Cow::Owned);
                 Self { data_name, ..Self::of_tensor(&record) }
             }
-            Value::Plain { type_name, value, .. } => Self::of_plain(leaf.row, type_name, value),
+            LeafValue::Plain { type_name, value, .. } => Self::of_plain(leaf.row, type_name, value),
         };
         Self { name: leaf.row.text(), ..half }
     }
@@ -50,7 +50,7 @@ impl<'a> Half<'a> {
             dtype: NOTHING.into(),
             shape: NOTHING.into(),
             requires_grad: NOTHING,
-            statistics: all(NOTHING),
+            statistics: repeated_cell(NOTHING),
             hash: NOTHING.into(),
             data_name: NOTHING.into(),
         }
@@ -66,12 +66,12 @@ impl<'a> Half<'a> {
                 None => NOTHING,
             },
             statistics: tensor_statistics(record),
-            hash: hash::of_checksum(record.checksum),
+            hash: hash::checksum_text(record.checksum),
             ..Self::missing()
         }
     }
 
-    fn of_plain(row: Row<'a>, type_name: &'a str, value: &'a Json) -> Self {
+    fn of_plain(row: RowName<'a>, type_name: &'a str, value: &'a Json) -> Self {
         // These keep their value under another key than the one msprobe looks at first.
         let elsewhere = matches!(type_name, "torch.ProcessGroup" | "torch.memory_format");
         let text = python::str(value);
@@ -80,41 +80,44 @@ impl<'a> Half<'a> {
         match type_name {
             "torch.Size" => Self {
                 dtype: type_name.into(),
-                hash: hash::of_text(&text),
+                hash: hash::text_checksum(&text),
                 shape: text.into(),
-                statistics: all("None"),
+                statistics: repeated_cell("None"),
                 ..scalar
             },
             "slice" => Self {
                 dtype: type_name.into(),
                 shape: format!("({},)", value.as_array().map_or(0, <[Json]>::len)).into(),
-                statistics: all("None"),
-                hash: hash::of_text(&text),
+                statistics: repeated_cell("None"),
+                hash: hash::text_checksum(&text),
                 ..scalar
             },
             "ellipsis" => Self {
                 dtype: type_name.into(),
                 statistics: [value; 4].map(statistic),
-                hash: hash::of_text(&text),
+                hash: hash::text_checksum(&text),
                 ..scalar
             },
             _ if named_rank => {
                 let text = if elsewhere { "None".into() } else { text };
                 let shown = statistic(&Json::Text(text.clone()));
                 let statistics = std::array::from_fn(|_| shown.to_owned());
-                let hash = if text.is_empty() { hash::of_text("") } else { text.into() };
+                let hash = if text.is_empty() { hash::text_checksum("") } else { text.into() };
                 Self { dtype: type_name.into(), statistics, hash, ..scalar }
             }
             "torch.ProcessGroup" => {
-                Self { dtype: type_name.into(), statistics: all(text.clone()), hash: text.into(), ..scalar }
+                Self { dtype: type_name.into(), statistics: repeated_cell(text.clone()), hash: text.into(), ..scalar }
             }
-            "torch.memory_format" => {
-                Self { dtype: class_of(&Json::Null), statistics: all("None"), hash: hash::of_text(""), ..scalar }
-            }
+            "torch.memory_format" => Self {
+                dtype: class_of(&Json::Null),
+                statistics: repeated_cell("None"),
+                hash: hash::text_checksum(""),
+                ..scalar
+            },
             _ => Self {
                 dtype: class_of(value),
                 statistics: [value; 4].map(statistic),
-                hash: hash::of_value(value),
+                hash: hash::value_checksum(value),
                 ..scalar
             },
         }
@@ -132,7 +135,7 @@ impl<'a> Half<'a> {
 }
 
 /// The same text in every cell.
-pub(super) fn all<'a, const N: usize>(text: impl Into<Cow<'a, str>>) -> [Cell<'a>; N] {
+pub(super) fn repeated_cell<'a, const N: usize>(text: impl Into<Cow<'a, str>>) -> [Cell<'a>; N] {
     let text = text.into();
     std::array::from_fn(|_| Cell::from(text.clone()))
 }
@@ -177,16 +180,16 @@ fn statistic(value: &Json) -> Cell<'static> {
 /// The statistics of a value, as in its half of a row.
 pub(super) fn statistics_of(leaf: Leaf<'_>) -> [Cell<'_>; 4] {
     match leaf.value {
-        Value::Tensor(record) => tensor_statistics(&record),
-        _ => Half::of(leaf).statistics,
+        LeafValue::Tensor(record) => tensor_statistics(&record),
+        _ => Half::from_leaf(leaf).statistics,
     }
 }
 
 /// The element type of a value, as in its half of a row.
 pub(super) fn dtype_of(leaf: Leaf<'_>) -> Cow<'_, str> {
     match leaf.value {
-        Value::Tensor(record) => record.dtype.into(),
-        _ => Half::of(leaf).dtype,
+        LeafValue::Tensor(record) => record.dtype.into(),
+        _ => Half::from_leaf(leaf).dtype,
     }
 }
 
@@ -213,7 +216,7 @@ impl Inference {
         match leaf.map(|leaf| (leaf, leaf.value)) {
             None => Self([ColumnKind::Other; 4]),
             // Most rows, whose cells need not be made for it.
-            Some((_, Value::Tensor(record))) => Self(record.statistics().map(ColumnKind::of_recorded)),
+            Some((_, LeafValue::Tensor(record))) => Self(record.statistics().map(ColumnKind::of_recorded)),
             Some((leaf, _)) => Self(statistics_of(leaf).each_ref().map(ColumnKind::of)),
         }
     }
@@ -270,7 +273,7 @@ fn float(cell: &mut Cell<'_>) {
 }
 
 /// The cell as it goes into the table: infinite numbers are marked.
-pub(super) fn written<'c>(cell: &'c Cell<'_>) -> Cell<'c> {
+pub(super) fn table_cell<'c>(cell: &'c Cell<'_>) -> Cell<'c> {
     match cell {
         Cell::Float(value) if value.is_infinite() => Cell::Infinite(*value),
         other => other.reborrow(),
@@ -282,7 +285,7 @@ pub(super) const STATISTICS: [&str; 8] =
     ["NPU max", "NPU min", "NPU mean", "NPU l2norm", "Bench max", "Bench min", "Bench mean", "Bench l2norm"];
 
 /// Column titles.
-pub(super) fn columns(mode: Mode, stacks: bool) -> Vec<String> {
+pub(super) fn columns(mode: CompareMode, stacks: bool) -> Vec<String> {
     const HEAD: [&str; 8] = [
         "NPU Name",
         "Bench Name",
@@ -307,12 +310,12 @@ pub(super) fn columns(mode: Mode, stacks: bool) -> Vec<String> {
     ];
     const TAIL: [&str; 3] = ["Requires_grad Consistent", "Result", "Err_message"];
     let body: Vec<&str> = match mode {
-        Mode::Tensor => TENSOR.into_iter().chain(STATISTICS).collect(),
-        Mode::Statistics => DIFFERENCES.into_iter().chain(STATISTICS).collect(),
-        Mode::Checksum => vec!["NPU MD5", "BENCH MD5"],
+        CompareMode::Tensor => TENSOR.into_iter().chain(STATISTICS).collect(),
+        CompareMode::Statistics => DIFFERENCES.into_iter().chain(STATISTICS).collect(),
+        CompareMode::Checksum => vec!["NPU MD5", "BENCH MD5"],
     };
     let stack = stacks.then_some("NPU_Stack_Info");
-    let data_name = (mode == Mode::Tensor).then_some("Data_name");
+    let data_name = (mode == CompareMode::Tensor).then_some("Data_name");
     let titles = HEAD.into_iter().chain(body).chain(TAIL).chain(stack).chain(data_name);
     titles.map(str::to_owned).collect()
 }

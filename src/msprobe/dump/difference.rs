@@ -7,7 +7,11 @@ use crate::msprobe::table::Cell;
 
 /// The differences of a row: four absolute, four relative. `whole` says of each statistic whether both columns hold
 /// whole numbers only.
-pub(super) fn of(candidate: &[Cell<'_>; 4], baseline: &[Cell<'_>; 4], whole: [bool; 4]) -> [Cell<'static>; 8] {
+pub(super) fn statistic_differences(
+    candidate: &[Cell<'_>; 4],
+    baseline: &[Cell<'_>; 4],
+    whole: [bool; 4],
+) -> [Cell<'static>; 8] {
     let mut differences = [const { Cell::Empty }; 8];
     let (absolute, relative) = differences.split_at_mut(4);
     let statistics = candidate.iter().zip(baseline).zip(whole);

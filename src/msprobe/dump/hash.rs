@@ -10,13 +10,13 @@ use crate::read::json::Json;
 const NONE: &str = "00000000";
 
 /// CRC-32 of the text Python prints for a value, as eight hexadecimal digits.
-pub(super) fn of_value(value: &Json) -> Cow<'static, str> {
-    of_text(&python::str(value))
+pub(super) fn value_checksum(value: &Json) -> Cow<'static, str> {
+    text_checksum(&python::str(value))
 }
 
 /// A recorded checksum as msprobe shows it. The number that xor dumps record in its place is printed as Python does; one that
 /// Python takes for false (zero) counts as none.
-pub(super) fn of_checksum(checksum: Option<&str>) -> Cow<'_, str> {
+pub(super) fn checksum_text(checksum: Option<&str>) -> Cow<'_, str> {
     let Some(text) = checksum else { return NONE.into() };
     let is_checksum = text.starts_with("0x") || text.len() == 8 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
     match text.parse::<f64>() {
@@ -29,7 +29,7 @@ pub(super) fn of_checksum(checksum: Option<&str>) -> Cow<'_, str> {
 }
 
 /// CRC-32 of a text, as eight hexadecimal digits.
-pub(super) fn of_text(text: &str) -> Cow<'static, str> {
+pub(super) fn text_checksum(text: &str) -> Cow<'static, str> {
     format!("{:08x}", crc32fast::hash(text.as_bytes())).into()
 }
 
@@ -41,17 +41,17 @@ mod tests {
     fn numbers_of_xor_dumps_are_shown_as_python_prints_them() {
         let cells = [("22.819101333618164", "22.819101333618164"), ("1e-7", "1e-07"), ("7", "7"), ("0.0", "00000000")];
         for (recorded, shown) in cells {
-            assert_eq!(of_checksum(Some(recorded)), shown);
+            assert_eq!(checksum_text(Some(recorded)), shown);
         }
-        assert_eq!(of_checksum(Some("1e234567")), "1e234567", "a checksum");
-        assert_eq!(of_checksum(None), "00000000");
+        assert_eq!(checksum_text(Some("1e234567")), "1e234567", "a checksum");
+        assert_eq!(checksum_text(None), "00000000");
     }
 
     #[test]
     fn whole_numbers_have_the_checksum_of_their_digits() {
         for (value, hash) in [(0, "f4dbdf21"), (1, "83dcefb7"), (3, "6dd28e9b"), (4, "f3b61b38")] {
-            assert_eq!(of_value(&Json::Int(value)), hash);
+            assert_eq!(value_checksum(&Json::Int(value)), hash);
         }
-        assert_eq!(of_text(""), NONE);
+        assert_eq!(text_checksum(""), NONE);
     }
 }

@@ -2,7 +2,7 @@
 //! files).
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::pair::dump::{Pairs, RenamedOperation};
+use crate::pair::dump::{NameTranslations, RenamedOperation};
 
 /// Reads a mapping from the text of a YAML file, in file order; messages call it `name`.
 ///
@@ -26,7 +26,7 @@ pub fn parse(name: &str, text: &str) -> Result<Vec<(String, String)>> {
 ///
 /// # Errors
 /// `Usage` where the text is not that.
-pub fn parse_layers(name: &str, text: &str) -> Result<Vec<(String, Pairs)>> {
+pub fn parse_layers(name: &str, text: &str) -> Result<Vec<(String, NameTranslations)>> {
     let wrong = |message: String| {
         Error::new(ErrorKind::Usage, name, message)
             .with_help("write `Class: {child: child}`, and `TopLayer` for the top of the model, as for msprobe's -lm")
@@ -36,7 +36,7 @@ pub fn parse_layers(name: &str, text: &str) -> Result<Vec<(String, Pairs)>> {
         let of = || wrong(format!("`{}` does not map children to names", class.as_str().unwrap_or("a class")));
         let children = children.as_mapping().ok_or_else(of)?;
         let pair = |(from, to): (&serde_yaml::Value, &serde_yaml::Value)| Some((text_of(from)?, text_of(to)?));
-        let pairs: Option<Pairs> = children.iter().map(pair).collect();
+        let pairs: Option<NameTranslations> = children.iter().map(pair).collect();
         Ok((text_of(class).ok_or_else(of)?, pairs.ok_or_else(of)?))
     };
     mapping.iter().map(class).collect()

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::cells::all;
+use super::cells::repeated_cell;
 use crate::compare::tensor::{self, MsprobeStats, PairStats, ScalarPair};
 use crate::error::Result;
 use crate::msprobe::table::Cell;
@@ -10,7 +10,7 @@ use crate::read::tensor::TensorData;
 
 /// Outcome of measuring a pair of tensor files, in the order msprobe tests.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub enum Measured {
+pub enum MeasuredPair {
     /// A file is missing or cannot be read.
     Unreadable,
     /// The candidate has no elements.
@@ -28,12 +28,12 @@ pub enum Measured {
     },
 }
 
-impl Measured {
+impl MeasuredPair {
     /// Measures two open tensors.
     ///
     /// # Errors
     /// Errors of reading either side.
-    pub fn of(candidate: &TensorData, baseline: &TensorData) -> Result<Self> {
+    pub fn from_tensors(candidate: &TensorData, baseline: &TensorData) -> Result<Self> {
         if candidate.elements() == 0 {
             return Ok(Self::Empty);
         }
@@ -43,26 +43,26 @@ impl Measured {
         if candidate.elements() == 1 {
             return Ok(tensor::scalar_pair(baseline, candidate)?.map_or(Self::Empty, Self::Scalar));
         }
-        Ok(Self::of_stats(&tensor::compare(baseline, candidate)?).unwrap_or(Self::Empty))
+        Ok(Self::from_stats(&tensor::compare(baseline, candidate)?).unwrap_or(Self::Empty))
     }
 
     /// Takes the numbers from a comparison of two tensors of one shape; `None` for a single element, which msprobe
     /// measures in another way, and for no elements.
-    pub fn of_stats(stats: &PairStats) -> Option<Self> {
+    pub fn from_stats(stats: &PairStats) -> Option<Self> {
         (stats.elements > 1).then(|| Self::Elements { count: stats.elements, stats: stats.msprobe.clone() })
     }
 
     /// Cosine, EucDist, MaxAbsErr, MaxRelativeErr, One Thousandth Err Ratio, Five Thousandths Err Ratio.
     pub(super) fn cells(&self) -> [Cell<'static>; 6] {
         match self {
-            Self::Unreadable | Self::Empty => all("unsupported"),
-            Self::ShapesDiffer => all("shape unmatched"),
+            Self::Unreadable | Self::Empty => repeated_cell("unsupported"),
+            Self::ShapesDiffer => repeated_cell("shape unmatched"),
             Self::Scalar(pair) => {
-                let [cosine, distance, _, _, thousandth, five_thousandths] = all("unsupported");
+                let [cosine, distance, _, _, thousandth, five_thousandths] = repeated_cell("unsupported");
                 let (max_abs, max_relative) = (rounded(pair.max_abs_diff), rounded(pair.max_relative));
                 [cosine, distance, max_abs, max_relative, thousandth, five_thousandths]
             }
-            Self::Elements { stats, .. } if stats.nonfinite_positions_differ => all("N/A"),
+            Self::Elements { stats, .. } if stats.nonfinite_positions_differ => repeated_cell("N/A"),
             Self::Elements { count, stats } => [
                 cosine(stats).map_or_else(|_| Cell::word("Nan"), Cell::Float),
                 Cell::Float(stats.sum_sq_diff.sqrt()),

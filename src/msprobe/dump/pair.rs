@@ -2,17 +2,17 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::pair::dump::{Pairs, RenamedOperation};
+use crate::pair::dump::{NameTranslations, RenamedOperation};
 use crate::read::dump::{Dump, DumpFormat, Leaf};
 
 /// A value of a dump: 8 bytes, for there are millions; a dump of 2^32 operations does not fit in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Place {
+pub struct ValuePlace {
     operation: u32,
     leaf: u32,
 }
 
-impl Place {
+impl ValuePlace {
     /// The value at the index `leaf` among those of the operation at the index `operation`.
     pub fn new(operation: usize, leaf: usize) -> Self {
         let kept = |index| u32::try_from(index).unwrap_or(u32::MAX);
@@ -25,7 +25,7 @@ impl Place {
     }
 
     /// The value in its dump.
-    pub fn of(self, dump: &Dump) -> Option<Leaf<'_>> {
+    pub fn value_in(self, dump: &Dump) -> Option<Leaf<'_>> {
         dump.operations.get(self.operation())?.leaves.get(self.leaf as usize)
     }
 }
@@ -34,14 +34,14 @@ impl Place {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RowPair {
     /// The candidate's value.
-    pub candidate: Place,
+    pub candidate: ValuePlace,
     /// The baseline's value; `None` where nothing matches by name.
-    pub baseline: Option<Place>,
+    pub baseline: Option<ValuePlace>,
 }
 
 /// Two dumps to compare.
 #[derive(Clone, Copy)]
-pub struct Pair<'a> {
+pub struct DumpPair<'a> {
     /// The run to judge.
     pub candidate: &'a Dump,
     /// The trusted run.
@@ -62,7 +62,7 @@ pub struct Matching {
     /// Candidate module to baseline module: `path.Class`, or any part of it.
     pub modules: Option<Vec<(String, String)>>,
     /// Children of the candidate's modules by class; for the verdict, not for tables.
-    pub layers: Vec<(String, Pairs)>,
+    pub layers: Vec<(String, NameTranslations)>,
     /// Candidate interface to baseline interface; for the verdict, not for tables.
     pub interfaces: Vec<RenamedOperation>,
 }

@@ -5,13 +5,13 @@ use std::collections::{HashMap, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use super::cells;
-use super::pair::{Pair, Place, RowPair};
+use super::pair::{DumpPair, RowPair, ValuePlace};
 use crate::pair::dump::rename_module;
 use crate::read::dump::name::{Direction, OpName};
 use crate::read::dump::{Dump, DumpFormat, Operation};
 
 /// Pairs rows: one per candidate value, in dump order.
-pub(super) fn pair(pair: &Pair<'_>) -> Vec<RowPair> {
+pub(super) fn pair(pair: &DumpPair<'_>) -> Vec<RowPair> {
     let debug = pair.format == DumpFormat::MsprobeDebug;
     let matching = pair.matching;
     let candidate = Side::new(pair.candidate, debug, matching.modules.as_deref());
@@ -41,15 +41,15 @@ pub(super) fn pair(pair: &Pair<'_>) -> Vec<RowPair> {
         let partner = partners.as_ref().map_or(Some(index), |partners| partners.get(index).copied().flatten());
         let partner = translated(row).unwrap_or(partner);
         let baseline = partner.and_then(|partner| baseline.rows.get(partner)).map(|row| row.place);
-        let comparable = |place: &Place| !matching.rows.is_empty() || same_family(pair, row.place, *place);
+        let comparable = |place: &ValuePlace| !matching.rows.is_empty() || same_family(pair, row.place, *place);
         RowPair { candidate: row.place, baseline: baseline.filter(comparable) }
     })
     .collect()
 }
 
 /// The dtype gate: equal texts, or both one of the common float types; across frameworks, both of one family.
-fn same_family(pair: &Pair<'_>, candidate: Place, baseline: Place) -> bool {
-    let [a, b] = [candidate.of(pair.candidate), baseline.of(pair.baseline)]
+fn same_family(pair: &DumpPair<'_>, candidate: ValuePlace, baseline: ValuePlace) -> bool {
+    let [a, b] = [candidate.value_in(pair.candidate), baseline.value_in(pair.baseline)]
         .map(|leaf| leaf.map(cells::dtype_of).unwrap_or_default());
     let cross = pair.candidate.framework != pair.baseline.framework;
     a == b
@@ -88,7 +88,7 @@ struct Op<'a> {
 }
 
 struct Row {
-    place: Place,
+    place: ValuePlace,
     /// Index in `Side::operations`.
     op: u32,
 }
@@ -108,7 +108,7 @@ impl<'a> Side<'a> {
 
     fn add(&mut self, index: usize, operation: Operation<'a>, modules: Option<&[(String, String)]>) {
         let op = u32::try_from(self.operations.len()).unwrap_or(u32::MAX);
-        self.rows.extend((0..operation.leaves.len()).map(|leaf| Row { place: Place::new(index, leaf), op }));
+        self.rows.extend((0..operation.leaves.len()).map(|leaf| Row { place: ValuePlace::new(index, leaf), op }));
         let name = operation.name;
         self.operations.push(Op { name, renamed: modules.map_or(Cow::Borrowed(name), |map| rename(name, map)) });
     }
@@ -128,12 +128,12 @@ impl<'a> Side<'a> {
     }
 
     fn name(&self, row: &Row) -> String {
-        row.place.of(self.dump).map_or_else(String::new, |leaf| leaf.row.to_string())
+        row.place.value_in(self.dump).map_or_else(String::new, |leaf| leaf.row.to_string())
     }
 
     /// The name without its operation's name.
     fn suffix(&self, row: &Row) -> &'a str {
-        row.place.of(self.dump).map_or("", |leaf| leaf.row.below_operation())
+        row.place.value_in(self.dump).map_or("", |leaf| leaf.row.below_operation())
     }
 
     /// The key of every row: its name, with the calls of backward operations numbered by order of appearance.

@@ -3,22 +3,22 @@
 use std::collections::HashSet;
 
 use super::cells::{self, Half};
-use super::metrics::Measured;
+use super::metrics::MeasuredPair;
 use super::metrics::{self, NoCosine};
-use super::mode::Mode;
-use super::pair::{Pair, Place, RowPair};
+use super::mode::CompareMode;
+use super::pair::{DumpPair, RowPair, ValuePlace};
 use super::pairing;
 use crate::compare::tensor::{MsprobeStats, ScalarPair};
 use crate::msprobe::python;
-use crate::msprobe::table::{Cell, Table};
-use crate::read::dump::{Dump, Leaf, Operation, Statistic, Value};
+use crate::msprobe::table::{Cell, MsprobeTable};
+use crate::read::dump::{Dump, Leaf, LeafValue, Operation, Statistic};
 use crate::read::json::Json;
 
 /// Text of a cell without a number.
 const NAN: &str = "Nan";
 
 /// Pairs rows: operations match in order of appearance, and only as a whole.
-pub(super) fn pair(pair: &Pair<'_>) -> Vec<RowPair> {
+pub(super) fn pair(pair: &DumpPair<'_>) -> Vec<RowPair> {
     let keys = |dump: &Dump| -> Vec<String> {
         dump.operations.iter().map(|operation| operation_key(operation, pair.matching.fuzzy)).collect()
     };
@@ -28,8 +28,8 @@ pub(super) fn pair(pair: &Pair<'_>) -> Vec<RowPair> {
         let other = partner.and_then(|partner| pair.baseline.operations.get(partner));
         let partner = partner.filter(|_| other.is_some_and(|other| same_types(operation, other)));
         let row = |leaf| RowPair {
-            candidate: Place::new(index, leaf),
-            baseline: partner.map(|operation| Place::new(operation, leaf)),
+            candidate: ValuePlace::new(index, leaf),
+            baseline: partner.map(|operation| ValuePlace::new(operation, leaf)),
         };
         rows.extend((0..operation.leaves.len()).map(row));
     }
@@ -40,7 +40,7 @@ pub(super) fn pair(pair: &Pair<'_>) -> Vec<RowPair> {
 fn operation_key(operation: Operation<'_>, fuzzy: bool) -> String {
     let stem = if fuzzy { pairing::without_call(operation.name) } else { operation.name.to_owned() };
     let leaf = |leaf: Leaf<'_>| {
-        let half = Half::of(leaf);
+        let half = Half::from_leaf(leaf);
         let suffix = leaf.row.below_operation();
         let dtype = if is_half_family(&half.dtype) { "float" } else { &half.dtype };
         format!("\n{suffix}\t{dtype}\t{}", half.shape)
@@ -55,36 +55,38 @@ fn is_half_family(dtype: &str) -> bool {
 /// float16 goes with float32 and with bfloat16, these two not with each other.
 fn same_types(candidate: Operation<'_>, baseline: Operation<'_>) -> bool {
     candidate.leaves.iter().zip(baseline.leaves.iter()).all(|(a, b)| {
-        let (a, b) = (Half::of(a).dtype, Half::of(b).dtype);
+        let (a, b) = (Half::from_leaf(a).dtype, Half::from_leaf(b).dtype);
         a == b || [a, b].iter().any(|dtype| dtype == "torch.float16")
     })
 }
 
 /// The table, in ptdbg's columns; `None` where ptdbg writes none (statistics without a norm).
 pub(super) fn table(
-    pair: &Pair<'_>,
-    mode: Mode,
-    measured: &dyn Fn(Place, Place) -> Measured,
+    pair: &DumpPair<'_>,
+    mode: CompareMode,
+    measured: &dyn Fn(ValuePlace, ValuePlace) -> MeasuredPair,
     name: String,
-) -> Option<Table> {
-    if mode == Mode::Statistics && !has_norms(pair.candidate) {
+) -> Option<MsprobeTable> {
+    if mode == CompareMode::Statistics && !has_norms(pair.candidate) {
         return None;
     }
     let mut stacked = HashSet::new();
     let row = |row: RowPair| {
-        let candidate = row.candidate.of(pair.candidate)?;
-        let baseline = row.baseline.and_then(|place| place.of(pair.baseline));
-        let npu = Half::of(candidate);
-        let bench = baseline.map_or_else(missing, Half::of);
+        let candidate = row.candidate.value_in(pair.candidate)?;
+        let baseline = row.baseline.and_then(|place| place.value_in(pair.baseline));
+        let npu = Half::from_leaf(candidate);
+        let bench = baseline.map_or_else(missing, Half::from_leaf);
         let mut cells: Vec<Cell<'_>> = [&npu.name, &bench.name, &npu.dtype, &bench.dtype, &npu.shape, &bench.shape]
             .map(|text| Cell::Text(text.clone()))
             .to_vec();
         let statistics = || npu.statistics.iter().chain(&bench.statistics).cloned();
         let matched = baseline.is_some();
         match mode {
-            Mode::Tensor => {
+            CompareMode::Tensor => {
                 let result = match (candidate.value, baseline.map(|leaf| leaf.value), row.baseline) {
-                    (Value::Plain { value: a, .. }, Some(Value::Plain { value: b, .. }), _) => Result::of_plain(a, b),
+                    (LeafValue::Plain { value: a, .. }, Some(LeafValue::Plain { value: b, .. }), _) => {
+                        Result::of_plain(a, b)
+                    }
                     (_, Some(_), Some(place)) => Result::of(&measured(row.candidate, place), &npu, &bench),
                     _ => Result::unmatched(),
                 };
@@ -92,7 +94,7 @@ pub(super) fn table(
                 cells.extend(statistics());
                 cells.extend([Cell::from(result.accuracy), Cell::from(result.message)]);
             }
-            Mode::Statistics => {
+            CompareMode::Statistics => {
                 let (differences, warning) = differences(&npu, &bench);
                 cells.extend(differences);
                 cells.extend(statistics());
@@ -104,7 +106,7 @@ pub(super) fn table(
                     [Cell::from(""), Cell::from("")]
                 });
             }
-            Mode::Checksum => {
+            CompareMode::Checksum => {
                 let result = match matched {
                     true if npu.hash == bench.hash => "Pass",
                     true => "Different",
@@ -121,12 +123,19 @@ pub(super) fn table(
     };
     let rows: Vec<_> = self::pair(pair).into_iter().filter_map(row).collect();
     let columns = columns(mode, pair.candidate.stacks.is_some());
-    (!rows.is_empty()).then(|| Table { sheet: "Sheet1".into(), columns, name, rows })
+    (!rows.is_empty()).then(|| MsprobeTable { sheet: "Sheet1".into(), columns, name, rows })
 }
 
 fn missing<'a>() -> Half<'a> {
     let text = || NAN.into();
-    Half { name: text(), dtype: text(), shape: text(), hash: text(), statistics: cells::all(NAN), ..Half::missing() }
+    Half {
+        name: text(),
+        dtype: text(),
+        shape: text(),
+        hash: text(),
+        statistics: cells::repeated_cell(NAN),
+        ..Half::missing()
+    }
 }
 
 fn has_norms(dump: &Dump) -> bool {
@@ -142,22 +151,22 @@ struct Result {
 
 impl Result {
     fn unmatched() -> Self {
-        Self { cells: cells::all(NAN), accuracy: NAN, message: "No bench data matched." }
+        Self { cells: cells::repeated_cell(NAN), accuracy: NAN, message: "No bench data matched." }
     }
 
-    fn of(measured: &Measured, npu: &Half<'_>, bench: &Half<'_>) -> Self {
-        let not_compared = |message| Self { cells: cells::all(NAN), accuracy: NAN, message };
+    fn of(measured: &MeasuredPair, npu: &Half<'_>, bench: &Half<'_>) -> Self {
+        let not_compared = |message| Self { cells: cells::repeated_cell(NAN), accuracy: NAN, message };
         match measured {
-            Measured::Unreadable => not_compared("Dump file not found."),
-            Measured::Empty => not_compared("This is empty data, can not compare."),
-            Measured::ShapesDiffer => {
+            MeasuredPair::Unreadable => not_compared("Dump file not found."),
+            MeasuredPair::Empty => not_compared("This is empty data, can not compare."),
+            MeasuredPair::ShapesDiffer => {
                 Self { accuracy: "Unmatched", ..not_compared("Shape of NPU and bench Tensor do not match. Skipped.") }
             }
-            Measured::Scalar(pair) => Self::of_scalar(pair),
-            Measured::Elements { stats, .. } if stats.nonfinite_positions_differ => {
+            MeasuredPair::Scalar(pair) => Self::of_scalar(pair),
+            MeasuredPair::Elements { stats, .. } if stats.nonfinite_positions_differ => {
                 not_compared("The position of inf or nan in NPU and bench Tensor do not match.")
             }
-            Measured::Elements { count, stats } => {
+            MeasuredPair::Elements { count, stats } => {
                 let dtypes_differ = npu.dtype != bench.dtype;
                 Self::of_elements(*count, stats, dtypes_differ)
             }
@@ -286,18 +295,20 @@ fn frame_parts(frame: &str) -> Option<Vec<&str>> {
     Some(vec![path, line, function, code])
 }
 
-fn columns(mode: Mode, stacks: bool) -> Vec<String> {
+fn columns(mode: CompareMode, stacks: bool) -> Vec<String> {
     const HEAD: [&str; 6] =
         ["NPU Name", "Bench Name", "NPU Tensor Dtype", "Bench Tensor Dtype", "NPU Tensor Shape", "Bench Tensor Shape"];
     const DATA: [&str; 5] =
         ["Cosine", "MaxAbsErr", "MaxRelativeErr", "One Thousandth Err Ratio", "Five Thousandths Err Ratio"];
     const DIFFERENCES: [&str; 4] = ["Max diff", "Min diff", "Mean diff", "L2norm diff"];
     let body: Vec<&str> = match mode {
-        Mode::Tensor => {
+        CompareMode::Tensor => {
             DATA.into_iter().chain(cells::STATISTICS).chain(["Accuracy Reached or Not", "Err_message"]).collect()
         }
-        Mode::Statistics => DIFFERENCES.into_iter().chain(cells::STATISTICS).chain(["Result", "Err_message"]).collect(),
-        Mode::Checksum => vec!["NPU MD5", "BENCH MD5", "Result"],
+        CompareMode::Statistics => {
+            DIFFERENCES.into_iter().chain(cells::STATISTICS).chain(["Result", "Err_message"]).collect()
+        }
+        CompareMode::Checksum => vec!["NPU MD5", "BENCH MD5", "Result"],
     };
     let stack = stacks.then_some("NPU_Stack_Info");
     HEAD.into_iter().chain(body).chain(stack).map(str::to_owned).collect()

@@ -3,16 +3,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::assembled::{Assembled, Replica, assembled};
-use super::renamed::{NameRule, renamed};
+use super::assembled::{AssembledTensors, Replica, assemble_tensors};
+use super::renamed::{TensorNameRule, renamed};
 use super::spelling::Spelling;
-use crate::read::checkpoint::{Checkpoint, Parameter};
+use crate::read::checkpoint::{Checkpoint, CheckpointParameter};
 use crate::read::tensor::TensorData;
 use crate::verdict::{PerSide, Side};
 
 /// Two checkpoints whose tensors are whole and called alike.
 #[derive(Debug, Default)]
-pub struct Aligned {
+pub struct AlignedCheckpoints {
     /// The checkpoints.
     pub checkpoints: PerSide<Checkpoint>,
     /// Copies inside of a run that have to be equal.
@@ -39,8 +39,9 @@ pub struct Padding {
 }
 
 /// Brings two checkpoints under common names.
-pub fn aligned(baseline: Checkpoint, candidate: Checkpoint, rules: &[NameRule]) -> Aligned {
-    let mut aligned = Aligned { checkpoints: PerSide { baseline, candidate }, ..Aligned::default() };
+pub fn align_checkpoints(baseline: Checkpoint, candidate: Checkpoint, rules: &[TensorNameRule]) -> AlignedCheckpoints {
+    let mut aligned =
+        AlignedCheckpoints { checkpoints: PerSide { baseline, candidate }, ..AlignedCheckpoints::default() };
     aligned.unread_states = PerSide::of(|side| aligned.checkpoints[side].unread_states);
     aligned.without_prefixes();
     if !rules.is_empty() {
@@ -58,15 +59,16 @@ pub fn aligned(baseline: Checkpoint, candidate: Checkpoint, rules: &[NameRule]) 
 
 /// Handles tied embeddings where a configuration declares them: a side that stores both tensors holds copies, and a copy that
 /// the other side lacks does not count as missing. Without such a configuration both checkpoints stay as they are.
-pub fn untied(baseline: Checkpoint, candidate: Checkpoint) -> (PerSide<Checkpoint>, Vec<Replica>) {
-    let mut aligned = Aligned { checkpoints: PerSide { baseline, candidate }, ..Aligned::default() };
+pub fn untie_embeddings(baseline: Checkpoint, candidate: Checkpoint) -> (PerSide<Checkpoint>, Vec<Replica>) {
+    let mut aligned =
+        AlignedCheckpoints { checkpoints: PerSide { baseline, candidate }, ..AlignedCheckpoints::default() };
     if aligned.checkpoints.each().any(|side| side.facts.is_tied == Some(true)) {
         aligned.untie();
     }
     (aligned.checkpoints, aligned.replicas)
 }
 
-impl Aligned {
+impl AlignedCheckpoints {
     /// Removes the prefix that all names of a side share, where the names of both sides then agree better.
     fn without_prefixes(&mut self) {
         for is_moment in [false, true] {
@@ -80,11 +82,11 @@ impl Aligned {
 
     /// The spelling to compare under; `None` where no side has names of Megatron.
     fn spelling(&self) -> Option<Spelling> {
-        let any = |fits: fn(&str, &Parameter) -> bool| {
+        let any = |fits: fn(&str, &CheckpointParameter) -> bool| {
             self.checkpoints.each().any(|side| side.parameters.iter().any(|(name, parameter)| fits(name, parameter)))
         };
-        let is_megatron = |name: &str, parameter: &Parameter| {
-            matches!(parameter, Parameter::Pieces(_))
+        let is_megatron = |name: &str, parameter: &CheckpointParameter| {
+            matches!(parameter, CheckpointParameter::Pieces(_))
                 || (name.starts_with("decoder.layers.") && name.contains(".linear_"))
         };
         if !any(is_megatron) {
@@ -101,7 +103,8 @@ impl Aligned {
             PerSide { baseline: baseline.facts.or(&candidate.facts), candidate: candidate.facts.or(&baseline.facts) };
         for side in [Side::Baseline, Side::Candidate] {
             let own = std::mem::take(&mut self.checkpoints[side].parameters);
-            let Assembled { parameters, replicas, families } = assembled(side, own, &facts[side], spelling);
+            let AssembledTensors { parameters, replicas, families } =
+                assemble_tensors(side, own, &facts[side], spelling);
             self.checkpoints[side].parameters = parameters;
             self.replicas.extend(replicas);
             for family in families {
@@ -119,7 +122,7 @@ impl Aligned {
             self.checkpoints.baseline.parameters.keys().filter(|name| has_vocabulary(name)).cloned().collect();
         for name in names {
             let rows = PerSide::of(|side| match self.checkpoints[side].parameters.get(&name) {
-                Some(Parameter::Tensor(tensor)) => tensor.shape.first().copied(),
+                Some(CheckpointParameter::Tensor(tensor)) => tensor.shape.first().copied(),
                 _ => None,
             });
             let (Some(b), Some(c)) = (rows.baseline, rows.candidate) else { continue };
@@ -137,7 +140,7 @@ impl Aligned {
     }
 
     fn cut_rows(&mut self, side: Side, name: &str, vocabulary: u64) {
-        let Some(Parameter::Tensor(tensor)) = self.checkpoints[side].parameters.get_mut(name) else { return };
+        let Some(CheckpointParameter::Tensor(tensor)) = self.checkpoints[side].parameters.get_mut(name) else { return };
         let rows = tensor.shape.first().copied().unwrap_or(0);
         if rows <= vocabulary {
             return;
@@ -167,14 +170,14 @@ impl Aligned {
                 if !are_both_there || !(is_other_tied || own.facts.is_tied == Some(true)) {
                     continue;
                 }
-                if let (Some(Parameter::Tensor(first)), Some(Parameter::Tensor(copy))) =
+                if let (Some(CheckpointParameter::Tensor(first)), Some(CheckpointParameter::Tensor(copy))) =
                     (own.parameters.get(embedding), own.parameters.get(output))
                 {
                     self.replicas.push(Replica {
                         side,
                         name: output.to_owned(),
                         holders: [embedding.to_owned(), output.to_owned()],
-                        copies: [first.again(), copy.again()],
+                        copies: [first.new_handle(), copy.new_handle()],
                     });
                     if is_other_tied {
                         own.parameters.remove(output);
@@ -258,7 +261,7 @@ fn take_off(checkpoint: &mut Checkpoint, prefix: &str, is_moment: bool) {
     if prefix.is_empty() {
         return;
     }
-    let named = |(name, parameter): (String, Parameter)| {
+    let named = |(name, parameter): (String, CheckpointParameter)| {
         let is_meant = name.contains('@') == is_moment;
         let short = name.strip_prefix(prefix).filter(|_| is_meant).map(str::to_owned);
         (short.unwrap_or(name), parameter)
@@ -272,7 +275,7 @@ mod tests {
     use super::*;
 
     fn checkpoint(names: &[&str]) -> Checkpoint {
-        let unread = |name: &&str| ((*name).to_owned(), Parameter::Unread("x".into()));
+        let unread = |name: &&str| ((*name).to_owned(), CheckpointParameter::Unread("x".into()));
         Checkpoint { parameters: names.iter().map(unread).collect(), ..Checkpoint::default() }
     }
 
@@ -283,18 +286,21 @@ mod tests {
     #[test]
     fn a_prefix_that_all_names_share_is_taken_off_where_names_then_fit() {
         let plain = ["lm_head.weight", "model.embed_tokens.weight"];
-        let both =
-            aligned(checkpoint(&plain), checkpoint(&["model.lm_head.weight", "model.model.embed_tokens.weight"]), &[]);
+        let both = align_checkpoints(
+            checkpoint(&plain),
+            checkpoint(&["model.lm_head.weight", "model.model.embed_tokens.weight"]),
+            &[],
+        );
         assert_eq!(names(&both.checkpoints.candidate), plain);
         // Without an output layer all names of a model begin alike, and the prefix is their own.
         let tied = ["model.embed_tokens.weight", "model.norm.weight"];
-        let both = aligned(checkpoint(&tied), checkpoint(&tied), &[]);
+        let both = align_checkpoints(checkpoint(&tied), checkpoint(&tied), &[]);
         assert_eq!(names(&both.checkpoints.candidate), tied);
     }
 
     #[test]
     fn moments_of_one_side_are_counted() {
-        let both = aligned(checkpoint(&["a.weight"]), checkpoint(&["a.weight", "a.weight@exp_avg"]), &[]);
+        let both = align_checkpoints(checkpoint(&["a.weight"]), checkpoint(&["a.weight", "a.weight@exp_avg"]), &[]);
         assert_eq!((names(&both.checkpoints.candidate), both.unread_states.candidate), (vec!["a.weight"], 1));
     }
 
@@ -302,7 +308,7 @@ mod tests {
     fn tensors_of_megatron_get_the_names_of_the_other_side() {
         let megatron =
             checkpoint(&["decoder.layers.0.self_attention.linear_qkv.weight", "decoder.final_layernorm.weight"]);
-        let both = aligned(checkpoint(&["model.layers.0.self_attn.q_proj.weight"]), megatron, &[]);
+        let both = align_checkpoints(checkpoint(&["model.layers.0.self_attn.q_proj.weight"]), megatron, &[]);
         let expected = [
             "model.layers.0.self_attn.k_proj.weight",
             "model.layers.0.self_attn.q_proj.weight",

@@ -8,8 +8,8 @@
 use std::collections::BTreeMap;
 
 use super::spelling::{Part, Spelling};
-use crate::read::checkpoint::{ModelFacts, Parameter, Piece, Pieces};
-use crate::read::joined::joined;
+use crate::read::checkpoint::{CheckpointParameter, ModelFacts, ParameterPiece, ParameterPieces};
+use crate::read::joined::join_along_axis;
 use crate::read::tensor::TensorData;
 use crate::verdict::Side;
 
@@ -28,9 +28,9 @@ pub struct Replica {
 
 /// Whole tensors of one side, joined from the pieces of its ranks.
 #[derive(Debug, Default)]
-pub(super) struct Assembled {
+pub(super) struct AssembledTensors {
     /// By the names that both sides are compared under.
-    pub(super) parameters: BTreeMap<String, Parameter>,
+    pub(super) parameters: BTreeMap<String, CheckpointParameter>,
     /// Copies that have to be equal.
     pub(super) replicas: Vec<Replica>,
     /// Names that are parts of one fused tensor.
@@ -64,25 +64,27 @@ fn placement(name: &str) -> Option<Placement> {
 }
 
 /// Joins the tensors of a side under the names of `spelling`. Tensors without a Megatron name stay as they are.
-pub(super) fn assembled(
+pub(super) fn assemble_tensors(
     side: Side,
-    parameters: BTreeMap<String, Parameter>,
+    parameters: BTreeMap<String, CheckpointParameter>,
     facts: &ModelFacts,
     spelling: Spelling,
-) -> Assembled {
+) -> AssembledTensors {
     let gated: Vec<String> = parameters.keys().filter(|name| is_gated(name, &parameters)).cloned().collect();
-    let mut assembly = Assembly { side, facts, spelling, gated, out: Assembled::default() };
+    let mut assembly = Assembly { side, facts, spelling, gated, out: AssembledTensors::default() };
     for (name, parameter) in parameters {
         match (parameter, placement(&name)) {
-            (Parameter::Unread(reason), _) => assembly.unread(&name, &reason),
-            (Parameter::Tensor(tensor), None) => assembly.put(name, Parameter::Tensor(tensor)),
-            (Parameter::Tensor(tensor), Some(placement)) => {
-                let piece = Piece { tp: 0, rank: String::new(), tensor };
-                assembly.take(&name, Pieces { of: 1, pieces: vec![piece] }, placement);
+            (CheckpointParameter::Unread(reason), _) => assembly.unread(&name, &reason),
+            (CheckpointParameter::Tensor(tensor), None) => assembly.put(name, CheckpointParameter::Tensor(tensor)),
+            (CheckpointParameter::Tensor(tensor), Some(placement)) => {
+                let piece = ParameterPiece { tp: 0, rank: String::new(), tensor };
+                assembly.take(&name, ParameterPieces { tp_size: 1, pieces: vec![piece] }, placement);
             }
-            (Parameter::Pieces(pieces), Some(placement)) => assembly.take(&name, pieces, placement),
-            (Parameter::Pieces(pieces), None) if pieces.of == 1 => assembly.take(&name, pieces, Placement::Copied),
-            (Parameter::Pieces(_), None) => {
+            (CheckpointParameter::Pieces(pieces), Some(placement)) => assembly.take(&name, pieces, placement),
+            (CheckpointParameter::Pieces(pieces), None) if pieces.tp_size == 1 => {
+                assembly.take(&name, pieces, Placement::Copied)
+            }
+            (CheckpointParameter::Pieces(_), None) => {
                 assembly.unread(&name, "it is not known how tensor parallelism cuts a tensor of this name");
             }
         }
@@ -91,7 +93,7 @@ pub(super) fn assembled(
 }
 
 /// Whether the first projection of a layer includes a gate: it then has twice as many rows as the second has columns.
-fn is_gated(name: &str, parameters: &BTreeMap<String, Parameter>) -> bool {
+fn is_gated(name: &str, parameters: &BTreeMap<String, CheckpointParameter>) -> bool {
     if placement(name) != Some(Placement::FusedGate) {
         return false;
     }
@@ -102,11 +104,11 @@ fn is_gated(name: &str, parameters: &BTreeMap<String, Parameter>) -> bool {
 }
 
 /// Length of an axis of a tensor, or of a piece of it.
-fn len_of(parameter: &Parameter, axis: usize) -> Option<u64> {
+fn len_of(parameter: &CheckpointParameter, axis: usize) -> Option<u64> {
     let tensor = match parameter {
-        Parameter::Tensor(tensor) => tensor,
-        Parameter::Pieces(pieces) => &pieces.pieces.first()?.tensor,
-        Parameter::Unread(_) => return None,
+        CheckpointParameter::Tensor(tensor) => tensor,
+        CheckpointParameter::Pieces(pieces) => &pieces.pieces.first()?.tensor,
+        CheckpointParameter::Unread(_) => return None,
     };
     tensor.shape.get(axis).copied()
 }
@@ -116,14 +118,14 @@ struct Assembly<'a> {
     facts: &'a ModelFacts,
     spelling: Spelling,
     gated: Vec<String>,
-    out: Assembled,
+    out: AssembledTensors,
 }
 
 /// Parts of a fused tensor, each with its pieces in the order of ranks; or the reason why there are none.
 type Parts = Result<Vec<(Part, Vec<TensorData>)>, String>;
 
 impl Assembly<'_> {
-    fn put(&mut self, name: String, parameter: Parameter) {
+    fn put(&mut self, name: String, parameter: CheckpointParameter) {
         self.out.parameters.insert(name, parameter);
     }
 
@@ -135,13 +137,13 @@ impl Assembly<'_> {
             _ => &[Part::Whole],
         };
         for part in parts {
-            self.put(self.spelling.name(name, *part), Parameter::Unread(reason.to_owned()));
+            self.put(self.spelling.tensor_name(name, *part), CheckpointParameter::Unread(reason.to_owned()));
         }
     }
 
     /// Joins the pieces of a tensor.
-    fn take(&mut self, name: &str, pieces: Pieces, placement: Placement) {
-        let of = pieces.of;
+    fn take(&mut self, name: &str, pieces: ParameterPieces, placement: Placement) {
+        let of = pieces.tp_size;
         let own = self.without_copies(name, pieces);
         if placement != Placement::Copied && own.len() as u64 != u64::from(of) {
             let is_there = |rank: &u32| own.iter().any(|piece| piece.tp == *rank);
@@ -162,7 +164,7 @@ impl Assembly<'_> {
         }
     }
 
-    fn rows(&mut self, name: &str, own: Vec<Piece>) {
+    fn rows(&mut self, name: &str, own: Vec<ParameterPiece>) {
         self.join(name, vec![(Part::Whole, tensors(own))], 1);
     }
 
@@ -170,9 +172,9 @@ impl Assembly<'_> {
     fn join(&mut self, name: &str, parts: Vec<(Part, Vec<TensorData>)>, axis: usize) {
         let mut family = Vec::new();
         for (part, tensors) in parts {
-            let whole =
-                joined(tensors, axis).map_or_else(|error| Parameter::Unread(error.to_string()), Parameter::Tensor);
-            let part_name = self.spelling.name(name, part);
+            let whole = join_along_axis(tensors, axis)
+                .map_or_else(|error| CheckpointParameter::Unread(error.to_string()), CheckpointParameter::Tensor);
+            let part_name = self.spelling.tensor_name(name, part);
             family.push(part_name.clone());
             self.put(part_name, whole);
         }
@@ -182,8 +184,8 @@ impl Assembly<'_> {
     }
 
     /// One piece per tensor-parallel rank; further copies of it become replicas.
-    fn without_copies(&mut self, name: &str, pieces: Pieces) -> Vec<Piece> {
-        let mut own: BTreeMap<u32, Piece> = BTreeMap::new();
+    fn without_copies(&mut self, name: &str, pieces: ParameterPieces) -> Vec<ParameterPiece> {
+        let mut own: BTreeMap<u32, ParameterPiece> = BTreeMap::new();
         for piece in pieces.pieces {
             match own.get(&piece.tp) {
                 Some(first) => self.replica(name, first, piece),
@@ -193,16 +195,16 @@ impl Assembly<'_> {
         own.into_values().collect()
     }
 
-    fn replica(&mut self, name: &str, first: &Piece, copy: Piece) {
+    fn replica(&mut self, name: &str, first: &ParameterPiece, copy: ParameterPiece) {
         self.out.replicas.push(Replica {
             side: self.side,
             name: name.to_owned(),
             holders: [first.rank.clone(), copy.rank],
-            copies: [first.tensor.again(), copy.tensor],
+            copies: [first.tensor.new_handle(), copy.tensor],
         });
     }
 
-    fn first_copy(&mut self, name: &str, own: Vec<Piece>) -> Parts {
+    fn first_copy(&mut self, name: &str, own: Vec<ParameterPiece>) -> Parts {
         let mut own = own.into_iter();
         let Some(first) = own.next() else { return Err("no rank holds it".into()) };
         for copy in own {
@@ -212,7 +214,7 @@ impl Assembly<'_> {
     }
 
     /// Splits a fused attention tensor into queries, keys and values.
-    fn attention(&mut self, name: &str, own: Vec<Piece>) -> Parts {
+    fn attention(&mut self, name: &str, own: Vec<ParameterPiece>) -> Parts {
         let ranks = own.len() as u64;
         let (Some(heads), Some(kv_heads)) = (self.facts.heads, self.facts.kv_heads) else {
             return match self.spelling {
@@ -253,7 +255,7 @@ impl Assembly<'_> {
     fn keep(
         &mut self,
         name: &str,
-        piece: &Piece,
+        piece: &ParameterPiece,
         part: Part,
         (heads, number): (&mut BTreeMap<u64, (String, TensorData)>, u64),
         tensor: TensorData,
@@ -264,19 +266,19 @@ impl Assembly<'_> {
         };
         self.out.replicas.push(Replica {
             side: self.side,
-            name: self.spelling.name(name, part),
+            name: self.spelling.tensor_name(name, part),
             holders: [holder.clone(), piece.rank.clone()],
-            copies: [first.again(), tensor],
+            copies: [first.new_handle(), tensor],
         });
     }
 }
 
-fn tensors(own: Vec<Piece>) -> Vec<TensorData> {
+fn tensors(own: Vec<ParameterPiece>) -> Vec<TensorData> {
     own.into_iter().map(|piece| piece.tensor).collect()
 }
 
 /// Splits the piece of each rank into the gate and the half that the gate multiplies.
-fn halves(own: Vec<Piece>) -> Parts {
+fn halves(own: Vec<ParameterPiece>) -> Parts {
     let (mut gates, mut ups) = (Vec::new(), Vec::new());
     for piece in own {
         let half = piece.tensor.shape.first().copied().unwrap_or(0) / 2;

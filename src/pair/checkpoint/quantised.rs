@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use crate::dtype::Dtype;
-use crate::read::checkpoint::{Checkpoint, Parameter, Scale, Spread};
+use crate::read::checkpoint::{BlockNumbers, Checkpoint, CheckpointParameter, WeightScale};
 use crate::read::tensor::TensorData;
 
 /// Side of the blocks that fp8 weights are scaled in where their number does not divide the axis.
@@ -23,7 +23,7 @@ pub fn take_scales(checkpoint: &mut Checkpoint) {
     let quantised: Vec<String> = checkpoint
         .parameters
         .iter()
-        .filter(|(_, parameter)| matches!(parameter, Parameter::Tensor(tensor) if holds_codes(tensor.dtype)))
+        .filter(|(_, parameter)| matches!(parameter, CheckpointParameter::Tensor(tensor) if holds_codes(tensor.dtype)))
         .map(|(name, _)| name.clone())
         .collect();
     for name in quantised {
@@ -39,7 +39,7 @@ fn holds_codes(dtype: Dtype) -> bool {
 }
 
 /// The scale of a weight, and the names of the tensors that it consists of.
-fn scale_of(name: &str, parameters: &BTreeMap<String, Parameter>) -> Option<(Scale, Vec<String>)> {
+fn scale_of(name: &str, parameters: &BTreeMap<String, CheckpointParameter>) -> Option<(WeightScale, Vec<String>)> {
     let codes = tensor(parameters, name)?;
     let module = name.rsplit_once('.').map_or("", |(module, _)| module);
     let find = |names: &[String]| {
@@ -59,19 +59,19 @@ fn scale_of(name: &str, parameters: &BTreeMap<String, Parameter>) -> Option<(Sca
     let zero = find(&zeros);
     let divisor = if scale_name.ends_with(PER_ROW_MAXIMUM) { LARGEST_INT8 } else { 1.0 };
     let taken = std::iter::once(scale_name).chain(zero.iter().map(|(name, _)| name.clone())).collect();
-    Some((Scale { factors, zeros: zero.map(|(_, zeros)| zeros), divisor }, taken))
+    Some((WeightScale { factors, zeros: zero.map(|(_, zeros)| zeros), divisor }, taken))
 }
 
-fn tensor<'a>(parameters: &'a BTreeMap<String, Parameter>, name: &str) -> Option<&'a TensorData> {
+fn tensor<'a>(parameters: &'a BTreeMap<String, CheckpointParameter>, name: &str) -> Option<&'a TensorData> {
     match parameters.get(name)? {
-        Parameter::Tensor(tensor) => Some(tensor),
+        CheckpointParameter::Tensor(tensor) => Some(tensor),
         _ => None,
     }
 }
 
 /// The spread of a small tensor over codes of `shape`: one number for all, for each row, or for each block. `None` where its
 /// shape is none of these.
-fn spread(numbers: &TensorData, shape: &[u64]) -> Option<Spread> {
+fn spread(numbers: &TensorData, shape: &[u64]) -> Option<BlockNumbers> {
     if !(numbers.dtype.is_float() || matches!(numbers.dtype, Dtype::I8 | Dtype::U8 | Dtype::I32)) {
         return None;
     }
@@ -84,7 +84,7 @@ fn spread(numbers: &TensorData, shape: &[u64]) -> Option<Spread> {
     }
     let blocks = shape.iter().zip(&own).map(|(len, count)| block(*len, *count)).collect::<Option<Vec<u64>>>()?;
     let row = own.last().copied().unwrap_or(1);
-    Some(Spread { numbers: numbers.again(), blocks, counts: own, row })
+    Some(BlockNumbers { numbers: numbers.new_handle(), blocks, counts: own, row })
 }
 
 /// Length of the blocks that cut an axis of `len` into `count`.
@@ -103,15 +103,16 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::fetch::Memory;
-    use crate::read::tensor::{ByteOrder, Placement};
+    use crate::fetch::MemorySource;
+    use crate::read::tensor::{ByteOrder, ElementPlacement};
 
-    fn parameter(dtype: Dtype, shape: &[u64]) -> Parameter {
+    fn parameter(dtype: Dtype, shape: &[u64]) -> CheckpointParameter {
         let len = shape.iter().product::<u64>() * dtype.size() as u64;
         let bytes = vec![0; usize::try_from(len).expect("small")];
-        let placement = Placement { offset: 0, len, strides: None, order: ByteOrder::Little };
-        Parameter::Tensor(
-            TensorData::new(Arc::new(Memory::new("t", bytes)), dtype, shape.to_vec(), placement).expect("a tensor"),
+        let placement = ElementPlacement { offset: 0, len, strides: None, order: ByteOrder::Little };
+        CheckpointParameter::Tensor(
+            TensorData::new(Arc::new(MemorySource::new("t", bytes)), dtype, shape.to_vec(), placement)
+                .expect("a tensor"),
         )
     }
 

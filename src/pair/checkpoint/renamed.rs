@@ -6,13 +6,13 @@ use std::collections::BTreeMap;
 use regex::Regex;
 
 use crate::error::Result;
-use crate::read::checkpoint::Parameter;
-use crate::read::joined::joined;
+use crate::read::checkpoint::CheckpointParameter;
+use crate::read::joined::join_along_axis;
 use crate::read::tensor::TensorData;
 
 /// One line of the mapping: patterns joined by ` + `, in which `{i}` captures a part of the name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NameRule {
+pub struct TensorNameRule {
     /// Patterns of the baseline's names; several are joined.
     pub from: String,
     /// Names on the candidate's side; the tensor is split into as many equal parts.
@@ -23,9 +23,9 @@ pub struct NameRule {
     pub axis: usize,
 }
 
-impl NameRule {
+impl TensorNameRule {
     /// Patterns of a text.
-    pub fn parts(text: &str) -> impl Iterator<Item = &str> {
+    pub fn patterns(text: &str) -> impl Iterator<Item = &str> {
         text.split('+').map(str::trim)
     }
 
@@ -40,25 +40,27 @@ type Captured = Vec<(String, String)>;
 
 /// Renames the baseline's tensors, each by the first rule that fits. Returns the `from` patterns of unused rules too.
 pub(super) fn renamed(
-    mut parameters: BTreeMap<String, Parameter>,
-    rules: &[NameRule],
-) -> (BTreeMap<String, Parameter>, Vec<String>) {
+    mut parameters: BTreeMap<String, CheckpointParameter>,
+    rules: &[TensorNameRule],
+) -> (BTreeMap<String, CheckpointParameter>, Vec<String>) {
     let (mut done, mut unused) = (BTreeMap::new(), Vec::new());
     for rule in rules {
         let before = parameters.len();
         let names: Vec<String> = parameters.keys().cloned().collect();
         for name in names {
             let (weight, moment) = with_moment(&name);
-            let Some(captured) = NameRule::parts(&rule.from).next().and_then(|first| captured(first, weight)) else {
+            let Some(captured) = TensorNameRule::patterns(&rule.from).next().and_then(|first| captured(first, weight))
+            else {
                 continue;
             };
             let named = |pattern| format!("{}{moment}", filled(pattern, &captured));
-            let sources: Vec<String> = NameRule::parts(&rule.from).map(named).collect();
+            let sources: Vec<String> = TensorNameRule::patterns(&rule.from).map(named).collect();
             if !sources.iter().all(|source| parameters.contains_key(source)) {
                 continue;
             }
-            let taken: Vec<Parameter> = sources.iter().filter_map(|source| parameters.remove(source)).collect();
-            done.extend(moved(taken, NameRule::parts(&rule.to).map(named).collect(), rule));
+            let taken: Vec<CheckpointParameter> =
+                sources.iter().filter_map(|source| parameters.remove(source)).collect();
+            done.extend(moved(taken, TensorNameRule::patterns(&rule.to).map(named).collect(), rule));
         }
         if parameters.len() == before {
             unused.push(rule.from.clone());
@@ -101,35 +103,41 @@ fn filled(pattern: &str, captured: &Captured) -> String {
 }
 
 /// The tensors under their new names. Tensors that cannot be computed become unread; one that does not divide stays whole.
-fn moved(taken: Vec<Parameter>, targets: Vec<String>, rule: &NameRule) -> Vec<(String, Parameter)> {
+fn moved(
+    taken: Vec<CheckpointParameter>,
+    targets: Vec<String>,
+    rule: &TensorNameRule,
+) -> Vec<(String, CheckpointParameter)> {
     let mut tensors = Vec::new();
     for parameter in taken {
         match parameter {
-            Parameter::Tensor(tensor) => tensors.push(tensor),
+            CheckpointParameter::Tensor(tensor) => tensors.push(tensor),
             // Pieces of ranks are joined later, under a name whose placement is known.
             other if targets.len() == 1 && !rule.transpose => {
                 return targets.into_iter().map(|target| (target, again(&other))).collect();
             }
-            Parameter::Unread(reason) => return unread(targets, &reason),
-            Parameter::Pieces(_) => return unread(targets, "pieces of ranks are neither split nor transposed by name"),
+            CheckpointParameter::Unread(reason) => return unread(targets, &reason),
+            CheckpointParameter::Pieces(_) => {
+                return unread(targets, "pieces of ranks are neither split nor transposed by name");
+            }
         }
     }
     match made(tensors, targets.len(), rule) {
-        Ok(parts) => targets.into_iter().zip(parts.into_iter().map(Parameter::Tensor)).collect(),
+        Ok(parts) => targets.into_iter().zip(parts.into_iter().map(CheckpointParameter::Tensor)).collect(),
         Err(error) => unread(targets, &error.to_string()),
     }
 }
 
-fn unread(targets: Vec<String>, reason: &str) -> Vec<(String, Parameter)> {
-    targets.into_iter().map(|target| (target, Parameter::Unread(reason.to_owned()))).collect()
+fn unread(targets: Vec<String>, reason: &str) -> Vec<(String, CheckpointParameter)> {
+    targets.into_iter().map(|target| (target, CheckpointParameter::Unread(reason.to_owned()))).collect()
 }
 
 /// Joins tensors and splits the whole into `count` parts.
-fn made(tensors: Vec<TensorData>, count: usize, rule: &NameRule) -> Result<Vec<TensorData>> {
+fn made(tensors: Vec<TensorData>, count: usize, rule: &TensorNameRule) -> Result<Vec<TensorData>> {
     let turned = |tensor: TensorData| {
         if rule.transpose && tensor.shape.len() > 1 { tensor.transposed() } else { Ok(tensor) }
     };
-    let whole = joined(tensors.into_iter().map(turned).collect::<Result<_>>()?, rule.axis)?;
+    let whole = join_along_axis(tensors.into_iter().map(turned).collect::<Result<_>>()?, rule.axis)?;
     if count == 1 {
         return Ok(vec![whole]);
     }
@@ -137,17 +145,17 @@ fn made(tensors: Vec<TensorData>, count: usize, rule: &NameRule) -> Result<Vec<T
     let parts = count as u64;
     let part = if len.is_multiple_of(parts) { len / parts } else { 0 };
     if part == 0 {
-        return Ok((0..count).map(|_| whole.again()).collect());
+        return Ok((0..count).map(|_| whole.new_handle()).collect());
     }
     (0..parts).map(|index| whole.narrowed(rule.axis, index * part, part)).collect()
 }
 
 /// The same parameter once more.
-fn again(parameter: &Parameter) -> Parameter {
+fn again(parameter: &CheckpointParameter) -> CheckpointParameter {
     match parameter {
-        Parameter::Tensor(tensor) => Parameter::Tensor(tensor.again()),
-        Parameter::Unread(reason) => Parameter::Unread(reason.clone()),
-        Parameter::Pieces(pieces) => Parameter::Pieces(pieces.again()),
+        CheckpointParameter::Tensor(tensor) => CheckpointParameter::Tensor(tensor.new_handle()),
+        CheckpointParameter::Unread(reason) => CheckpointParameter::Unread(reason.clone()),
+        CheckpointParameter::Pieces(pieces) => CheckpointParameter::Pieces(pieces.again()),
     }
 }
 
@@ -167,8 +175,9 @@ mod tests {
 
     #[test]
     fn rules_that_fit_nothing_are_told() {
-        let parameters = BTreeMap::from([("a.0".to_owned(), Parameter::Unread("x".into()))]);
-        let rule = |from: &str, to: &str| NameRule { from: from.into(), to: to.into(), transpose: false, axis: 0 };
+        let parameters = BTreeMap::from([("a.0".to_owned(), CheckpointParameter::Unread("x".into()))]);
+        let rule =
+            |from: &str, to: &str| TensorNameRule { from: from.into(), to: to.into(), transpose: false, axis: 0 };
         let (renamed, unused) = renamed(parameters, &[rule("b.{i}", "c.{i}"), rule("a.{i}", "d.{i} + e.{i}")]);
         assert_eq!(renamed.keys().map(String::as_str).collect::<Vec<_>>(), ["d.0", "e.0"]);
         assert_eq!(unused, ["b.{i}"]);

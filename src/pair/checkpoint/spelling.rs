@@ -31,7 +31,7 @@ pub(super) enum Spelling {
 
 impl Spelling {
     /// The name, in this spelling, of a tensor or a part of it whose Megatron name is `name`. A moment keeps its mark.
-    pub(super) fn name(self, name: &str, part: Part) -> String {
+    pub(super) fn tensor_name(self, name: &str, part: Part) -> String {
         let (weight, moment) = name.split_at(name.find('@').unwrap_or(name.len()));
         let spelled = match self {
             Self::Megatron => match part_mark(part) {
@@ -66,7 +66,10 @@ fn hugging_face(name: &str, part: Part, is_mixtral: bool) -> String {
     }
     let inside = name.strip_prefix("decoder.layers.").and_then(|rest| rest.split_once('.'));
     let spelled = inside.and_then(|(layer, rest)| Some((layer, inside_of_layer(rest, part, is_mixtral)?)));
-    spelled.map_or_else(|| Spelling::Megatron.name(name, part), |(layer, rest)| format!("model.layers.{layer}.{rest}"))
+    spelled.map_or_else(
+        || Spelling::Megatron.tensor_name(name, part),
+        |(layer, rest)| format!("model.layers.{layer}.{rest}"),
+    )
 }
 
 /// The Hugging Face name within a layer; `None` where there is none.
@@ -176,7 +179,7 @@ mod tests {
             (dense, "embedding.position_embeddings.weight", Part::Whole, "embedding.position_embeddings.weight"),
             (dense, "decoder.layers.0.mlp.linear_fc1.weight", Part::Whole, "decoder.layers.0.mlp.linear_fc1.weight"),
         ] {
-            assert_eq!(spelling.name(name, part), expected);
+            assert_eq!(spelling.tensor_name(name, part), expected);
         }
     }
 }

@@ -15,12 +15,12 @@ use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::align::{self, Kept};
+use super::align::{self, LoggingForm};
 use super::run_files;
-use super::source::{Source, StoredSource, resolution};
+use super::source::{CurveSource, StoredSource, resolution};
 use crate::error::Result;
 use crate::read::curve::stored::StoredSeries;
-use crate::read::curve::{CurveFile, Logged};
+use crate::read::curve::{CurveFile, LossMeaning};
 use crate::read::metric;
 use crate::verdict::Side;
 
@@ -88,8 +88,8 @@ impl<'a> Cluster<'a> {
     /// Marks all sources as window means where one is: a source beside a history of window means holds window means
     /// too.
     fn mark_windows(&mut self) {
-        if self.0.iter().any(|source| source.logged == Logged::Windows) {
-            self.0.iter_mut().for_each(|source| source.logged = Logged::Windows);
+        if self.0.iter().any(|source| source.logged == LossMeaning::Windows) {
+            self.0.iter_mut().for_each(|source| source.logged = LossMeaning::Windows);
         }
     }
 }
@@ -215,10 +215,10 @@ fn append(earlier: &mut StoredSource<'_>, next: StoredSource<'_>) -> Result<()> 
 ///
 /// A NaN against a number is agreement here: trainers filter NaN out of one log and leave it in another, and the
 /// source with the NaN is then used.
-fn agree(a: &Source<'_>, b: &Source<'_>) -> bool {
+fn agree(a: &CurveSource<'_>, b: &CurveSource<'_>) -> bool {
     let tolerance = resolution(&a.series) + resolution(&b.series);
     [false, true].into_iter().any(|averaged| {
-        let kept = if averaged { Kept::Averaged } else { Kept::AtStep };
+        let kept = if averaged { LoggingForm::Averaged } else { LoggingForm::AtStep };
         let points = align::align(&as_windows(a, averaged), &as_windows(b, averaged), kept);
         let by_position_differs = !points.is_numbered() && a.series.steps.len() != b.series.steps.len();
         !by_position_differs
@@ -229,10 +229,10 @@ fn agree(a: &Source<'_>, b: &Source<'_>) -> bool {
     })
 }
 
-fn as_windows<'a>(source: &Source<'a>, averaged: bool) -> Source<'a> {
+fn as_windows<'a>(source: &CurveSource<'a>, averaged: bool) -> CurveSource<'a> {
     let mut copy = source.clone();
     if averaged {
-        copy.logged = Logged::Windows;
+        copy.logged = LossMeaning::Windows;
     }
     copy
 }

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{CurvePairing, PairedSources, Unpaired};
+use super::{CurvePairing, PairedSources, UnpairedCurve};
 use crate::kind::Role;
 use crate::read::curve::CurveFile;
 use crate::read::metric;
@@ -40,7 +40,8 @@ impl CurvePairing<'_> {
         let is_loss = |pair: &PairedSources<'_>| pair.role == Role::Loss || pair.is_rl;
         let with_loss: BTreeSet<String> =
             self.pairs.iter().filter(|pair| is_loss(pair)).map(|pair| pair.run.clone()).collect();
-        let named = |pair: &&mut PairedSources<'_>| pair.role == Role::AuxiliaryLoss && !metric::is_part(&pair.metric);
+        let named =
+            |pair: &&mut PairedSources<'_>| pair.role == Role::AuxiliaryLoss && !metric::is_loss_part(&pair.metric);
         for pair in self.pairs.iter_mut().filter(named) {
             if !with_loss.contains(&pair.run) {
                 pair.role = Role::Loss;
@@ -50,7 +51,7 @@ impl CurvePairing<'_> {
 
     /// Treats all runs as reinforcement learning, or none of them.
     #[must_use]
-    pub fn declared(mut self, is_rl: bool) -> Self {
+    pub fn with_declared_kind(mut self, is_rl: bool) -> Self {
         self.pairs.iter_mut().for_each(|pair| pair.set_kind(is_rl));
         self.unpaired.iter_mut().for_each(|unpaired| unpaired.set_kind(is_rl));
         self.promote_named_losses();
@@ -60,7 +61,7 @@ impl CurvePairing<'_> {
 
     /// Whether any run is of reinforcement learning.
     pub fn has_rl(&self) -> bool {
-        let one_sided = |unpaired: &Unpaired| matches!(unpaired, Unpaired::OneSided { is_rl: true, .. });
+        let one_sided = |unpaired: &UnpairedCurve| matches!(unpaired, UnpairedCurve::OneSided { is_rl: true, .. });
         self.pairs.iter().any(|pair| pair.is_rl) || self.unpaired.iter().any(one_sided)
     }
 
@@ -87,7 +88,7 @@ impl PairedSources<'_> {
     }
 }
 
-impl Unpaired {
+impl UnpairedCurve {
     fn set_kind(&mut self, of_rl: bool) {
         if let Self::OneSided { metric, role, is_rl, .. } = self {
             *is_rl = of_rl;

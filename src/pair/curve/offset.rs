@@ -4,7 +4,7 @@
 //! change of the loss within that many steps, which is far more. Only a loss shows this: a learning rate or a norm may hardly
 //! change from step to step.
 
-use crate::median::median;
+use crate::median::upper_median;
 use crate::read::curve::series::Series;
 
 /// Steps that must be common as they stand and shifted: fewer may agree by chance.
@@ -62,7 +62,7 @@ fn difference(baseline: &Series, candidate: &Series, shift: i64) -> Option<f64> 
         .filter(|(b, c)| b.is_finite() && c.is_finite() && *b != 0.0)
         .map(|(b, c)| ((c - b) / b).abs())
         .collect();
-    if differences.len() < COMMON { None } else { median(differences) }
+    if differences.len() < COMMON { None } else { upper_median(differences) }
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::cmp::Reverse;
 use crate::error::Result;
 use crate::read::curve::series::Series;
 use crate::read::curve::stored::StoredSeries;
-use crate::read::curve::{Logged, Note};
+use crate::read::curve::{CurveNote, LossMeaning};
 
 /// Formats from precise to coarse.
 const PRECISION: [&str; 16] = [
@@ -29,7 +29,7 @@ const PRECISION: [&str; 16] = [
 ];
 
 /// One metric in one file, with its points.
-pub type Source<'a> = SourceOf<'a, Series>;
+pub type CurveSource<'a> = SourceOf<'a, Series>;
 /// One metric in one file, whose points may be on disk.
 pub type StoredSource<'a> = SourceOf<'a, StoredSeries>;
 
@@ -45,7 +45,7 @@ pub struct SourceOf<'a, S: Clone> {
     /// Name of the file's format, for people.
     pub format: &'static str,
     /// Meaning of the logged losses.
-    pub logged: Logged,
+    pub logged: LossMeaning,
     /// Steps between two log lines.
     pub interval: u64,
     /// The values.
@@ -53,7 +53,7 @@ pub struct SourceOf<'a, S: Clone> {
     /// The metric's own tolerance, where the file brings one along.
     pub margin: Option<f64>,
     /// Remarks for a reader of the report.
-    pub notes: Vec<Note>,
+    pub notes: Vec<CurveNote>,
 }
 
 impl<S: Clone> SourceOf<'_, S> {
@@ -87,12 +87,12 @@ impl StoredSource<'_> {
     ///
     /// # Errors
     /// Errors of the disk.
-    pub fn load(&self) -> Result<Source<'_>> {
+    pub fn load(&self) -> Result<CurveSource<'_>> {
         Ok(self.with(self.series.load()?))
     }
 
     /// The source with an empty series.
-    pub(super) fn without_points(&self) -> Source<'static> {
+    pub(super) fn without_points(&self) -> CurveSource<'static> {
         self.with(Cow::Owned(Series::by_step(self.series.name().to_owned(), [])))
     }
 

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use foldhash::quality::RandomState;
 
-use crate::read::dump::{Operation, Operations, TensorRecord, Value};
+use crate::read::dump::{LeafValue, Operation, Operations, TensorRecord};
 
 /// One side's sequence: operation index and key, in order, and the operations themselves.
 pub(super) struct Sequence<'a> {
@@ -69,7 +69,7 @@ fn like_call(side: &Sequence<'_>, position: usize, forward: bool) -> Option<usiz
 #[allow(clippy::cast_precision_loss, reason = "a call has few values")]
 fn distance(a: Operation<'_>, b: Operation<'_>) -> f64 {
     let tensors = a.leaves.iter().zip(b.leaves.iter()).filter_map(|(a, b)| match (a.value, b.value) {
-        (Value::Tensor(a), Value::Tensor(b)) => Some(tensor_distance(&a, &b)),
+        (LeafValue::Tensor(a), LeafValue::Tensor(b)) => Some(tensor_distance(&a, &b)),
         _ => None,
     });
     let (sum, count) = tensors.fold((0.0, 0_u32), |(sum, count), distance| (sum + distance, count + 1));

@@ -2,16 +2,16 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use super::prefix::{self, Prefix, Reading};
+use super::prefix::{self, ModulePrefix, PrefixReading};
 use super::renaming::{Explicit, ModuleName, Renaming};
 use crate::read::dump::Dump;
 use crate::read::dump::name::OpName;
 
 /// Names of two dumps as they are paired.
 #[derive(Clone, Debug, Default)]
-pub struct Names {
+pub struct DumpNames {
     /// A prefix that was found without a rule for it.
-    pub prefix: Prefix,
+    pub prefix: ModulePrefix,
     pub(super) baseline: Option<Translated>,
     pub(super) candidate: Option<Translated>,
 }
@@ -25,16 +25,16 @@ pub(super) struct Translated {
     pub(super) wrappers: HashSet<usize>,
 }
 
-impl Names {
+impl DumpNames {
     /// Translates the names of two dumps by rules, and by a prefix, where one alone explains the remaining differences.
-    pub fn of(baseline: &Dump, candidate: &Dump, renaming: &Renaming) -> Self {
+    pub fn from_dumps(baseline: &Dump, candidate: &Dump, renaming: &Renaming) -> Self {
         let is_mindspore = |dump: &Dump| dump.framework == "mindspore";
         let across = is_mindspore(baseline) != is_mindspore(candidate);
         let is_translated = across || !renaming.is_empty();
         let (mut left, mut right) =
             (Side::new(baseline, renaming, false, across), Side::new(candidate, renaming, true, across));
         let prefix = prefix::find(&left.paths(), &right.paths());
-        if let Prefix::Found(reading) = &prefix {
+        if let ModulePrefix::Found(reading) = &prefix {
             if reading.is_of_candidate { right.cut(reading) } else { left.cut(reading) }
         } else if !is_translated {
             return Self { prefix, ..Self::default() };
@@ -52,7 +52,7 @@ impl Names {
     }
 
     /// Number of operations of wrappers that are left out.
-    pub fn wrappers(&self) -> usize {
+    pub fn wrapper_count(&self) -> usize {
         [&self.baseline, &self.candidate].into_iter().flatten().map(|side| side.wrappers.len()).sum()
     }
 }
@@ -86,7 +86,7 @@ impl Side {
     }
 
     /// Removes a prefix from all paths, except where the shorter path already exists.
-    fn cut(&mut self, reading: &Reading) {
+    fn cut(&mut self, reading: &PrefixReading) {
         let known = self.paths();
         let own = reading.from.trim_end_matches('.');
         let wrapped = reading.to.trim_end_matches('.').to_owned();

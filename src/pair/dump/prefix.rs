@@ -16,7 +16,7 @@ const MOST_READINGS: usize = 64;
 
 /// A prefix of one side's module paths, and its replacement on the other side.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reading {
+pub struct PrefixReading {
     /// Whether the candidate's names carry it, not the baseline's.
     pub is_of_candidate: bool,
     /// The prefix with its last dot: `model.module.`.
@@ -31,17 +31,17 @@ pub struct Reading {
 
 /// Prefixes that explain why the module names of two dumps differ.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Prefix {
+pub enum ModulePrefix {
     /// None, or nothing to explain.
     #[default]
     None,
     /// One.
-    Found(Reading),
+    Found(PrefixReading),
     /// Several that lead to different pairs.
-    Ambiguous(Vec<Reading>),
+    Ambiguous(Vec<PrefixReading>),
 }
 
-impl Reading {
+impl PrefixReading {
     /// A path with the prefix replaced; `None` where it does not begin with the prefix. The wrapper's own path becomes that of the
     /// module that it wraps, which is empty at the top.
     pub(super) fn cut(&self, path: &str) -> Option<String> {
@@ -53,18 +53,19 @@ impl Reading {
 }
 
 /// Finds the prefix by which the module paths of two sides differ.
-pub(super) fn find(baseline: &BTreeSet<String>, candidate: &BTreeSet<String>) -> Prefix {
+pub(super) fn find(baseline: &BTreeSet<String>, candidate: &BTreeSet<String>) -> ModulePrefix {
     let only = |one: &BTreeSet<String>, other: &BTreeSet<String>| -> BTreeSet<String> {
         one.difference(other).cloned().collect()
     };
     let (left, right) = (only(baseline, candidate), only(candidate, baseline));
     if left.is_empty() || right.is_empty() || left.len().max(right.len()) > MOST_NAMES {
-        return Prefix::None;
+        return ModulePrefix::None;
     }
-    let mut found: Vec<(Reading, BTreeMap<String, String>)> = Vec::new();
+    let mut found: Vec<(PrefixReading, BTreeMap<String, String>)> = Vec::new();
     for (long, short, is_of_candidate) in [(&right, &left, true), (&left, &right, false)] {
         for (from, to) in candidates(long, short) {
-            let mut reading = Reading { is_of_candidate, from, to, count: 0, example: (String::new(), String::new()) };
+            let mut reading =
+                PrefixReading { is_of_candidate, from, to, count: 0, example: (String::new(), String::new()) };
             let pairs = explained(&reading, long, short);
             if !explains(&reading, &pairs, long, short) || found.iter().any(|(_, known)| *known == pairs) {
                 continue;
@@ -75,11 +76,11 @@ pub(super) fn find(baseline: &BTreeSet<String>, candidate: &BTreeSet<String>) ->
             found.push((reading, pairs));
         }
     }
-    let mut readings: Vec<Reading> = found.into_iter().map(|(reading, _)| reading).collect();
+    let mut readings: Vec<PrefixReading> = found.into_iter().map(|(reading, _)| reading).collect();
     match readings.len() {
-        0 => Prefix::None,
-        1 => readings.pop().map_or(Prefix::None, Prefix::Found),
-        _ => Prefix::Ambiguous(readings),
+        0 => ModulePrefix::None,
+        1 => readings.pop().map_or(ModulePrefix::None, ModulePrefix::Found),
+        _ => ModulePrefix::Ambiguous(readings),
     }
 }
 
@@ -127,7 +128,7 @@ fn reading_of(parts: &[&str], start: usize, end: usize) -> (String, String) {
 }
 
 /// The names that a reading explains, with the names of the other side.
-fn explained(reading: &Reading, long: &BTreeSet<String>, short: &BTreeSet<String>) -> BTreeMap<String, String> {
+fn explained(reading: &PrefixReading, long: &BTreeSet<String>, short: &BTreeSet<String>) -> BTreeMap<String, String> {
     let pair = |path: &String| Some((path.clone(), reading.cut(path).filter(|rest| short.contains(rest))?));
     long.iter().filter_map(pair).collect()
 }
@@ -135,7 +136,7 @@ fn explained(reading: &Reading, long: &BTreeSet<String>, short: &BTreeSet<String
 /// Whether a reading explains all long names except the wrapper's own, or all short names. A single name is enough only where
 /// each side has no other name and the prefix is at the top.
 fn explains(
-    reading: &Reading,
+    reading: &PrefixReading,
     pairs: &BTreeMap<String, String>,
     long: &BTreeSet<String>,
     short: &BTreeSet<String>,
@@ -157,15 +158,15 @@ mod tests {
 
     fn prefix(baseline: &[&str], candidate: &[&str]) -> Option<(bool, String, String)> {
         match find(&paths(baseline), &paths(candidate)) {
-            Prefix::Found(reading) => Some((reading.is_of_candidate, reading.from, reading.to)),
-            Prefix::None => None,
-            Prefix::Ambiguous(readings) => panic!("{readings:?}"),
+            ModulePrefix::Found(reading) => Some((reading.is_of_candidate, reading.from, reading.to)),
+            ModulePrefix::None => None,
+            ModulePrefix::Ambiguous(readings) => panic!("{readings:?}"),
         }
     }
 
     fn readings(baseline: &[&str], candidate: &[&str]) -> Vec<String> {
         match find(&paths(baseline), &paths(candidate)) {
-            Prefix::Ambiguous(readings) => readings.into_iter().map(|reading| reading.from).collect(),
+            ModulePrefix::Ambiguous(readings) => readings.into_iter().map(|reading| reading.from).collect(),
             other => panic!("{other:?}"),
         }
     }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::read::dump::name::{Direction, OpName};
 
 /// Names of the candidate and the names of the baseline that stand for them, in the order they were given.
-pub type Pairs = Vec<(String, String)>;
+pub type NameTranslations = Vec<(String, String)>;
 
 /// Class of the children at the top of a model, as msprobe's layer mapping names it.
 const TOP: &str = "TopLayer";
@@ -22,11 +22,11 @@ const MINT: [(&str, &str); 3] =
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Renaming {
     /// Prefixes of module paths and what replaces them, on both sides.
-    pub prefixes: Pairs,
+    pub prefixes: NameTranslations,
     /// Modules: `path.Class`, or any part of it.
-    pub modules: Pairs,
+    pub modules: NameTranslations,
     /// Children of the modules of a class.
-    pub layers: Vec<(String, Pairs)>,
+    pub layers: Vec<(String, NameTranslations)>,
     /// Operations: an interface (`Functional.gelu`), or one call (`Functional.gelu.0.forward`).
     pub operations: Vec<RenamedOperation>,
 }
@@ -40,7 +40,7 @@ pub struct RenamedOperation {
     pub to: String,
     /// Places of inputs, results and parameters, by the first part of a row below its operation (`input`); empty where they are
     /// the same on both sides.
-    pub places: Vec<(String, Pairs)>,
+    pub places: Vec<(String, NameTranslations)>,
 }
 
 impl Renaming {
@@ -186,7 +186,7 @@ impl Explicit<'_> {
 mod tests {
     use super::*;
 
-    fn pairs(pairs: &[(&str, &str)]) -> Pairs {
+    fn pairs(pairs: &[(&str, &str)]) -> NameTranslations {
         pairs.iter().map(|(from, to)| ((*from).to_owned(), (*to).to_owned())).collect()
     }
 

@@ -77,7 +77,7 @@ fn overloads(baseline: Operation<'_>, candidate: Operation<'_>) -> Option<&'stat
 }
 
 /// The overload that fits both calls; `None` where there is none, or their function is not known.
-pub(super) fn common(baseline: Operation<'_>, candidate: Operation<'_>) -> Option<&'static Signature> {
+pub(super) fn common_signature(baseline: Operation<'_>, candidate: Operation<'_>) -> Option<&'static Signature> {
     let [left, right] = [baseline, candidate].map(given);
     let both = |signature: &&Signature| signature.accepts(&left) && signature.accepts(&right);
     overloads(baseline, candidate)?.iter().find(both)
@@ -114,7 +114,7 @@ type Defaults = Vec<(String, Json)>;
 
 /// Adds to paired calls the arguments that only the other side gives: their defaults, or null for calls of different
 /// overloads. `pairs` are indices of the operations; `None` where no argument was added.
-pub fn bound(
+pub fn bind_arguments(
     baseline: &Dump,
     candidate: &Dump,
     pairs: impl Iterator<Item = (usize, usize)>,
@@ -141,7 +141,7 @@ pub fn bound(
         }
     }
     (!of_baseline.is_empty() || !of_candidate.is_empty())
-        .then(|| [baseline.operations.with(&of_baseline), candidate.operations.with(&of_candidate)])
+        .then(|| [baseline.operations.with_arguments(&of_baseline), candidate.operations.with_arguments(&of_candidate)])
 }
 
 /// Arguments that only the other call is given, with their values for this one.

@@ -29,7 +29,7 @@ pub struct PairedGenerations<'a> {
 
 /// Pairs files of both sides by path, then by name; a single file on each side is always a pair. Also returns the files of one
 /// side only.
-pub fn generations<'a>(
+pub fn pair_generations<'a>(
     baseline: &'a [Generations],
     candidate: &'a [Generations],
 ) -> (Vec<PairedGenerations<'a>>, Vec<(Side, String)>) {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::direction::higher_is_better;
 use crate::kind::SampleId;
-use crate::read::evaluation::{Harness, Sample, Score, ScoreName, Task, Value};
+use crate::read::evaluation::{EvaluationSample, EvaluationTask, Harness, SampleValue, Score, ScoreName};
 use crate::verdict::Side;
 
 /// A metric of a task under a filter: one unit.
@@ -40,9 +40,9 @@ pub struct ValuePair {
     /// Identity within task and filter.
     pub id: SampleId,
     /// The baseline's value.
-    pub baseline: Value,
+    pub baseline: SampleValue,
     /// The candidate's value.
-    pub candidate: Value,
+    pub candidate: SampleValue,
     /// Whether both answered with the same text; `None` where there is none.
     pub same_answer: Option<bool>,
     /// Places of the sample in the lists of its filter, baseline and candidate.
@@ -88,7 +88,7 @@ struct Joined {
 
 /// Cursor over the samples of one side, which are in order of id.
 struct OneSide<'a> {
-    samples: &'a [Sample],
+    samples: &'a [EvaluationSample],
     at: usize,
 }
 
@@ -103,7 +103,11 @@ struct SameId {
 }
 
 /// The metrics of both sides under each filter, and those that one side lacks.
-pub(super) fn metrics(join: &Join, baseline: &Task, candidate: &Task) -> (Vec<PairedMetric>, Vec<(Side, String)>) {
+pub(super) fn metrics(
+    join: &Join,
+    baseline: &EvaluationTask,
+    candidate: &EvaluationTask,
+) -> (Vec<PairedMetric>, Vec<(Side, String)>) {
     let (baseline_names, candidate_names) = (names(baseline), names(candidate));
     let mut missing = Vec::new();
     let mut joined: BTreeMap<&Option<String>, Joined> = BTreeMap::new();
@@ -133,7 +137,7 @@ fn title(name: &ScoreName) -> String {
 }
 
 /// The metrics that a task has a score or values of.
-fn names(task: &Task) -> BTreeSet<ScoreName> {
+fn names(task: &EvaluationTask) -> BTreeSet<ScoreName> {
     let mut names: BTreeSet<ScoreName> = task.scores.keys().cloned().collect();
     for (filter, samples) in task.samples.iter().flat_map(|samples| &samples.by_filter) {
         let metrics: BTreeSet<&String> = samples.iter().flat_map(|sample| sample.values.keys()).collect();
@@ -143,7 +147,7 @@ fn names(task: &Task) -> BTreeSet<ScoreName> {
 }
 
 /// The samples of a task under the filter of a metric.
-fn of_filter<'a>(task: &'a Task, name: &ScoreName) -> &'a [Sample] {
+fn of_filter<'a>(task: &'a EvaluationTask, name: &ScoreName) -> &'a [EvaluationSample] {
     let samples = task.samples.as_ref().and_then(|samples| samples.by_filter.get(&name.filter));
     samples.map(Vec::as_slice).unwrap_or_default()
 }
@@ -151,13 +155,14 @@ fn of_filter<'a>(task: &'a Task, name: &ScoreName) -> &'a [Sample] {
 fn metric(
     name: &ScoreName,
     joined: &Joined,
-    (baseline_task, baseline_samples): (&Task, &[Sample]),
-    (candidate_task, candidate_samples): (&Task, &[Sample]),
+    (baseline_task, baseline_samples): (&EvaluationTask, &[EvaluationSample]),
+    (candidate_task, candidate_samples): (&EvaluationTask, &[EvaluationSample]),
 ) -> PairedMetric {
     let (baseline, candidate) = (baseline_task.scores.get(name).copied(), candidate_task.scores.get(name).copied());
     let says = |score: Option<Score>| score.and_then(|score| score.higher_is_better);
-    let is_measured =
-        |samples: &[Sample]| samples.iter().any(|sample| sample.is_failed || sample.values.contains_key(&name.metric));
+    let is_measured = |samples: &[EvaluationSample]| {
+        samples.iter().any(|sample| sample.is_failed || sample.values.contains_key(&name.metric))
+    };
     let mut left_out = joined.left_out;
     let mut pairs = Vec::new();
     for (our_place, their_place) in joined.both.iter().copied().filter(|_| left_out.contradictory == 0) {
@@ -193,7 +198,7 @@ fn metric(
 
 impl Join {
     /// Joins samples that are in order of id.
-    fn samples(&self, baseline: &[Sample], candidate: &[Sample]) -> Joined {
+    fn samples(&self, baseline: &[EvaluationSample], candidate: &[EvaluationSample]) -> Joined {
         let mut joined = Joined::default();
         let (mut our, mut their) = (OneSide { samples: baseline, at: 0 }, OneSide { samples: candidate, at: 0 });
         loop {
@@ -225,7 +230,12 @@ impl Join {
     }
 
     /// Adds the samples of an id that both sides have, or counts the reason why they are left out.
-    fn add(&self, joined: &mut Joined, baseline: (&[Sample], usize), candidate: (&[Sample], usize)) {
+    fn add(
+        &self,
+        joined: &mut Joined,
+        baseline: (&[EvaluationSample], usize),
+        candidate: (&[EvaluationSample], usize),
+    ) {
         let (Some(our), Some(their)) = (baseline.0.get(baseline.1), candidate.0.get(candidate.1)) else { return };
         let differs = |our: Option<u64>, their: Option<u64>| our.zip(their).is_some_and(|(our, their)| our != their);
         let documents = differs(our.document, their.document);
@@ -251,7 +261,7 @@ impl Join {
 }
 
 impl<'a> OneSide<'a> {
-    fn next(&self) -> Option<&'a Sample> {
+    fn next(&self) -> Option<&'a EvaluationSample> {
         self.samples.get(self.at)
     }
 
@@ -273,17 +283,18 @@ impl<'a> OneSide<'a> {
 }
 
 /// Whether two records of one sample are the same.
-fn is_same(one: &Sample, other: &Sample) -> bool {
-    let bits = |value: &Value| match value {
-        Value::Number(number) => (0, number.to_bits(), 0),
-        Value::Likelihood { log, size } => (1, log.to_bits(), size.to_bits()),
-        Value::Corpus => (2, 0, 0),
+fn is_same(one: &EvaluationSample, other: &EvaluationSample) -> bool {
+    let bits = |value: &SampleValue| match value {
+        SampleValue::Number(number) => (0, number.to_bits(), 0),
+        SampleValue::Likelihood { log, size } => (1, log.to_bits(), size.to_bits()),
+        SampleValue::Corpus => (2, 0, 0),
     };
-    let values =
-        |sample: &Sample| sample.values.iter().map(|(name, value)| (name.clone(), bits(value))).collect::<Vec<_>>();
+    let values = |sample: &EvaluationSample| {
+        sample.values.iter().map(|(name, value)| (name.clone(), bits(value))).collect::<Vec<_>>()
+    };
     one.document == other.document
         && one.prompt == other.prompt
         && one.is_failed == other.is_failed
         && values(one) == values(other)
-        && (one.answer == other.answer || !one.values.values().any(|value| matches!(value, Value::Corpus)))
+        && (one.answer == other.answer || !one.values.values().any(|value| matches!(value, SampleValue::Corpus)))
 }

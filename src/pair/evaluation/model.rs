@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::metric::{self, Join, PairedMetric};
-use crate::read::evaluation::{Harness, Run, Task};
+use crate::read::evaluation::{EvaluationRun, EvaluationTask, Harness};
 use crate::read::json::{self, Json};
 use crate::verdict::Side;
 
@@ -12,11 +12,11 @@ pub struct PairedModel<'a> {
     /// The model's name on the candidate side.
     pub name: String,
     /// The baseline's run.
-    pub baseline: &'a Run,
+    pub baseline: &'a EvaluationRun,
     /// The candidate's run.
-    pub candidate: &'a Run,
+    pub candidate: &'a EvaluationRun,
     /// Settings of the model that differ.
-    pub settings: Vec<Difference>,
+    pub settings: Vec<SettingDifference>,
     /// Tasks of one side only, each with the side that lacks it.
     pub missing: Vec<(Side, String)>,
     /// Tasks of both sides, by name.
@@ -25,7 +25,7 @@ pub struct PairedModel<'a> {
 
 /// A setting that differs; a side that does not have it holds `None`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Difference {
+pub struct SettingDifference {
     /// The setting.
     pub name: String,
     /// The baseline's value.
@@ -40,7 +40,7 @@ pub struct PairedTask {
     pub name: String,
     /// Differences that make another question out of it, so that nothing of it is tested: `version`, `shots`, and
     /// `generation` with the settings that differ.
-    pub unequal: Vec<Difference>,
+    pub unequal: Vec<SettingDifference>,
     /// Whether answers are drawn at random on either side.
     pub is_sampled: bool,
     /// Numbers of documents asked on the baseline and on the candidate, where they differ.
@@ -53,12 +53,15 @@ pub struct PairedTask {
 
 /// Pairs the runs of each harness by the model's name; a single run on each side is always a pair. Also returns the models of
 /// one side only.
-pub fn models<'a>(baseline: &'a [Run], candidate: &'a [Run]) -> (Vec<PairedModel<'a>>, Vec<(Side, String)>) {
+pub fn pair_models<'a>(
+    baseline: &'a [EvaluationRun],
+    candidate: &'a [EvaluationRun],
+) -> (Vec<PairedModel<'a>>, Vec<(Side, String)>) {
     let mut pairs = Vec::new();
     let mut alone = Vec::new();
     let harnesses: BTreeSet<Harness> = baseline.iter().chain(candidate).map(|run| run.harness).collect();
     for harness in harnesses {
-        let of = |runs: &'a [Run]| -> BTreeMap<&'a str, &'a Run> {
+        let of = |runs: &'a [EvaluationRun]| -> BTreeMap<&'a str, &'a EvaluationRun> {
             runs.iter().filter(|run| run.harness == harness).map(|run| (run.model.as_str(), run)).collect()
         };
         let (baseline_runs, mut candidate_runs) = (of(baseline), of(candidate));
@@ -76,7 +79,7 @@ pub fn models<'a>(baseline: &'a [Run], candidate: &'a [Run]) -> (Vec<PairedModel
     (pairs, alone)
 }
 
-fn model<'a>(baseline: &'a Run, candidate: &'a Run) -> PairedModel<'a> {
+fn model<'a>(baseline: &'a EvaluationRun, candidate: &'a EvaluationRun) -> PairedModel<'a> {
     let mut missing = Vec::new();
     let mut tasks = Vec::new();
     for (name, baseline_task) in &baseline.tasks {
@@ -94,10 +97,10 @@ fn model<'a>(baseline: &'a Run, candidate: &'a Run) -> PairedModel<'a> {
 }
 
 /// Differences between two sets of settings, by name.
-fn differences(baseline: &BTreeMap<String, String>, candidate: &BTreeMap<String, String>) -> Vec<Difference> {
+fn differences(baseline: &BTreeMap<String, String>, candidate: &BTreeMap<String, String>) -> Vec<SettingDifference> {
     let names: BTreeSet<&String> = baseline.keys().chain(candidate.keys()).collect();
     let differs = names.into_iter().filter(|name| baseline.get(*name) != candidate.get(*name));
-    let difference = |name: &String| Difference {
+    let difference = |name: &String| SettingDifference {
         name: name.clone(),
         baseline: baseline.get(name).cloned(),
         candidate: candidate.get(name).cloned(),
@@ -105,13 +108,13 @@ fn differences(baseline: &BTreeMap<String, String>, candidate: &BTreeMap<String,
     differs.map(difference).collect()
 }
 
-fn task(harness: Harness, name: &str, baseline: &Task, candidate: &Task) -> PairedTask {
+fn task(harness: Harness, name: &str, baseline: &EvaluationTask, candidate: &EvaluationTask) -> PairedTask {
     let mut unequal = Vec::new();
     for (name, baseline, candidate) in
         [("version", &baseline.version, &candidate.version), ("shots", &baseline.shots, &candidate.shots)]
     {
         if baseline.is_some() && candidate.is_some() && baseline != candidate {
-            unequal.push(Difference {
+            unequal.push(SettingDifference {
                 name: name.to_owned(),
                 baseline: baseline.clone(),
                 candidate: candidate.clone(),
@@ -132,20 +135,20 @@ fn task(harness: Harness, name: &str, baseline: &Task, candidate: &Task) -> Pair
 }
 
 /// The settings of generation that differ, in one text per side.
-fn generation(baseline: &Task, candidate: &Task) -> Option<Difference> {
+fn generation(baseline: &EvaluationTask, candidate: &EvaluationTask) -> Option<SettingDifference> {
     let (baseline, candidate) = (baseline.generation.as_ref()?, candidate.generation.as_ref()?);
     if baseline == candidate {
         return None;
     }
     let differing = differences(&entries(baseline), &entries(candidate));
-    let text = |value: fn(&Difference) -> Option<&String>| {
+    let text = |value: fn(&SettingDifference) -> Option<&String>| {
         let parts: Vec<String> = differing
             .iter()
             .filter_map(|difference| value(difference).map(|value| format!("{}: {value}", difference.name)))
             .collect();
         (!parts.is_empty()).then(|| parts.join(", "))
     };
-    Some(Difference {
+    Some(SettingDifference {
         name: "generation".to_owned(),
         baseline: text(|difference| difference.baseline.as_ref()),
         candidate: text(|difference| difference.candidate.as_ref()),

@@ -49,12 +49,12 @@ pub fn rollout_steps<'a>(baseline: &'a Rollouts, candidate: &'a Rollouts) -> Vec
 
 impl PairedStep<'_> {
     /// Answers of a side.
-    pub fn records(&self, side: Side) -> u64 {
+    pub fn answer_count(&self, side: Side) -> u64 {
         self.sides[side].map_or(0, |step| step.prompts.values().map(|answers| answers.len() as u64).sum())
     }
 
     /// Answers that have a partner: one of the same prompt.
-    pub fn paired(&self) -> u64 {
+    pub fn paired_count(&self) -> u64 {
         self.prompts.iter().map(|pair| pair.baseline.len().min(pair.candidate.len()) as u64).sum()
     }
 }

@@ -2,22 +2,23 @@
 
 use std::collections::BTreeSet;
 
-use super::Signs;
+use super::LayoutSigns;
 use crate::kind::MonitorKind;
 use crate::layout::placement::ModuleKind;
-use crate::read::monitor::{Keyed, RankTables};
+use crate::read::monitor::{KeyedRow, RankTables};
 
 /// Steps whose rows are read: moments are recorded one step before everything else.
 const FIRST_STEPS: usize = 2;
 
-impl Signs {
+impl LayoutSigns {
     /// Collects the signs of the first rows of each rank's tables.
     pub fn of_tables(ranks: &[RankTables]) -> Self {
         let mut signs = Self { world: ranks.len() as u64, ..Self::new() };
         let mut has_ends = false;
         for tables in ranks {
             let steps: Vec<i64> = tables.steps().into_keys().take(FIRST_STEPS).collect();
-            let rows = steps.into_iter().filter_map(|step| tables.step(step, None).ok()).flat_map(|step| step.rows);
+            let rows =
+                steps.into_iter().filter_map(|step| tables.read_step(step, None).ok()).flat_map(|step| step.rows);
             let mut of_rank = OfRank::default();
             rows.for_each(|row| of_rank.row(&row, &mut signs));
             has_ends |= of_rank.has_end;
@@ -40,10 +41,10 @@ struct OfRank {
 }
 
 impl OfRank {
-    fn row(&mut self, row: &Keyed, signs: &mut Signs) {
-        let (module, rest) = row.key.module();
+    fn row(&mut self, row: &KeyedRow, signs: &mut LayoutSigns) {
+        let (module, rest) = row.key.split_module();
         let name = module.rsplit('.').next().unwrap_or(module);
-        let kind = ModuleKind::of(module, "");
+        let kind = ModuleKind::from_path(module, "");
         signs.chunks = signs.chunks.max(u32::try_from(row.key.stage).unwrap_or_default().saturating_add(1));
         if row.key.kind == MonitorKind::Comm {
             return;
@@ -73,7 +74,7 @@ impl OfRank {
         }
     }
 
-    fn activation(&mut self, kind: ModuleKind, rest: &str, shape: &[u64], signs: &mut Signs) {
+    fn activation(&mut self, kind: ModuleKind, rest: &str, shape: &[u64], signs: &mut LayoutSigns) {
         let is_output = rest.starts_with(".output");
         match (kind, shape) {
             (ModuleKind::Embedding, [samples, tokens]) if !is_output => {

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::kind::{MonitorKind, Statistic};
-use crate::read::monitor::{RankTables, Row};
+use crate::read::monitor::{MonitorRow, RankTables};
 use crate::verdict::{PerSide, Side};
 
 /// Most folders of a rank that may be different models; more are taken for starts.
@@ -24,8 +24,9 @@ struct Folder {
 
 impl Folder {
     fn of(tables: &RankTables, name: &str, steps: BTreeSet<i64>) -> Self {
-        let rows = steps.first().map(|first| tables.rows_of(name, *first)).unwrap_or_default();
-        let ends = |row: &Row| [Statistic::Min, Statistic::Max].map(|end| row.statistics.get(end).map(f64::to_bits));
+        let rows = steps.first().map(|first| tables.folder_rows(name, *first)).unwrap_or_default();
+        let ends =
+            |row: &MonitorRow| [Statistic::Min, Statistic::Max].map(|end| row.statistics.get(end).map(f64::to_bits));
         Self {
             name: name.to_owned(),
             steps,
@@ -57,7 +58,7 @@ impl Folder {
 }
 
 /// Models of each folder of both sides, by number; empty where the folders are starts of one model.
-pub fn of_sides(sides: &PerSide<&RankTables>) -> PerSide<BTreeMap<String, u64>> {
+pub fn models_of_both_sides(sides: &PerSide<&RankTables>) -> PerSide<BTreeMap<String, u64>> {
     if Side::BOTH.into_iter().all(|side| sides[side].folders().len() < 2) {
         return PerSide::of(|_| BTreeMap::new());
     }
@@ -78,7 +79,7 @@ pub fn of_sides(sides: &PerSide<&RankTables>) -> PerSide<BTreeMap<String, u64>> 
 }
 
 /// Models of each folder of a run alone.
-pub fn of_one(tables: &RankTables) -> BTreeMap<String, u64> {
+pub fn models_of_one_run(tables: &RankTables) -> BTreeMap<String, u64> {
     if tables.folders().len() < 2 {
         return BTreeMap::new();
     }

@@ -40,7 +40,7 @@ pub enum MetricScale {
 
 impl MetricScale {
     /// The scale of a metric of this name; `None` for a name that tells none.
-    pub fn of(metric: &str) -> Option<Self> {
+    pub fn from_metric_name(metric: &str) -> Option<Self> {
         match metric.to_ascii_lowercase().as_str() {
             "acc" | "acc_norm" | "acc_bytes" | "accuracy" | "exact_match" | "em" | "f1" | "mc1" | "mc2" | "mcc" => {
                 Some(Self::Rate)
@@ -55,7 +55,7 @@ impl MetricScale {
 
 impl Margins {
     /// The margin of a metric of a task by name, with its key; `task/metric` takes precedence over the metric.
-    pub fn named(&self, task: &str, metric: &str) -> Option<(&str, Margin)> {
+    pub fn margin_of(&self, task: &str, metric: &str) -> Option<(&str, Margin)> {
         let key = format!("{task}/{metric}");
         let entry = self.named.get_key_value(&key).or_else(|| self.named.get_key_value(metric));
         entry.map(|(key, margin)| (key.as_str(), *margin))
@@ -97,7 +97,7 @@ impl<'de> Visitor<'de> for OneOrNamed {
     }
 
     fn visit_f64<E: Error>(self, value: f64) -> Result<Margins, E> {
-        absolute(value, true).map(Margins::of).map_err(E::custom)
+        absolute(value, true).map(Margins::from_margin).map_err(E::custom)
     }
 
     #[allow(clippy::cast_precision_loss, reason = "whole numbers of that size are refused")]
@@ -111,14 +111,14 @@ impl<'de> Visitor<'de> for OneOrNamed {
     }
 
     fn visit_str<E: Error>(self, text: &str) -> Result<Margins, E> {
-        relative(text).map(Margins::of).map_err(E::custom)
+        relative(text).map(Margins::from_margin).map_err(E::custom)
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Margins, A::Error> {
         let mut named = BTreeMap::new();
         while let Some(name) = map.next_key::<String>()? {
             let metric = name.rsplit('/').next().unwrap_or(&name);
-            let is_rate = MetricScale::of(metric) == Some(MetricScale::Rate);
+            let is_rate = MetricScale::from_metric_name(metric) == Some(MetricScale::Rate);
             let margin = map.next_value_seed(OfMetric { is_rate })?;
             named.insert(name, margin);
         }
@@ -127,7 +127,7 @@ impl<'de> Visitor<'de> for OneOrNamed {
 }
 
 impl Margins {
-    fn of(margin: Margin) -> Self {
+    fn from_margin(margin: Margin) -> Self {
         Self { all: Some(margin), named: BTreeMap::new() }
     }
 }
@@ -244,10 +244,10 @@ mod tests {
         assert_eq!(read("0").expect("a whole number").all, Some(Margin::Absolute(0.0)));
         assert_eq!(read("\"1%\"").expect("a part").all, Some(Margin::Relative(0.01)));
         let named = read("{acc: 0.02, gsm8k/exact_match: '3 %', bleu: 2, latency: 5}").expect("by name");
-        assert_eq!(named.named("arc", "acc"), Some(("acc", Margin::Absolute(0.02))));
-        assert_eq!(named.named("gsm8k", "exact_match"), Some(("gsm8k/exact_match", Margin::Relative(0.03))));
-        assert_eq!(named.named("other", "exact_match"), None);
-        assert_eq!(named.named("wmt", "bleu"), Some(("bleu", Margin::Absolute(2.0))));
+        assert_eq!(named.margin_of("arc", "acc"), Some(("acc", Margin::Absolute(0.02))));
+        assert_eq!(named.margin_of("gsm8k", "exact_match"), Some(("gsm8k/exact_match", Margin::Relative(0.03))));
+        assert_eq!(named.margin_of("other", "exact_match"), None);
+        assert_eq!(named.margin_of("wmt", "bleu"), Some(("bleu", Margin::Absolute(2.0))));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::path::{Path, Step};
+use super::path::{Path, PathStep};
 
 /// Keys of a section that its shape shows.
 const SHOWN_KEYS: usize = 3;
@@ -30,11 +30,11 @@ pub(super) enum Kind {
 
 impl<'a> Expected<'a> {
     /// The expectation of the whole document.
-    pub(super) fn whole(schema: &'a Value) -> Self {
+    pub(super) fn from_schema(schema: &'a Value) -> Self {
         Self { root: schema, declared: schema, node: schema }
     }
 
-    fn of(self, declared: &'a Value) -> Self {
+    fn at_schema(self, declared: &'a Value) -> Self {
         let mut node = declared;
         loop {
             if let Some(name) = node.get("$ref").and_then(Value::as_str) {
@@ -58,15 +58,15 @@ impl<'a> Expected<'a> {
     /// The alternative forms that the value may have; the expectation itself where there is only one.
     pub(super) fn forms(self) -> Vec<Self> {
         let options = self.options(self.node);
-        if options.is_empty() { vec![self] } else { options.into_iter().map(|option| self.of(option)).collect() }
+        if options.is_empty() { vec![self] } else { options.into_iter().map(|option| self.at_schema(option)).collect() }
     }
 
     /// The expectation at `path`, where the schema knows it.
     pub(super) fn at(self, path: &Path) -> Option<Self> {
         path.steps().iter().try_fold(self, |expected, step| {
             expected.forms().into_iter().find_map(|form| match step {
-                Step::Key(key) => form.key(key),
-                Step::Index(_) => form.entry(),
+                PathStep::Key(key) => form.key(key),
+                PathStep::Index(_) => form.entry(),
             })
         })
     }
@@ -85,7 +85,7 @@ impl<'a> Expected<'a> {
     /// The expectation of a key's value.
     pub(super) fn key(self, name: &str) -> Option<Self> {
         let declared = self.node.get("properties").and_then(|known| known.get(name));
-        declared.or_else(|| self.any_key()).map(|declared| self.of(declared))
+        declared.or_else(|| self.any_key()).map(|declared| self.at_schema(declared))
     }
 
     fn any_key(self) -> Option<&'a Value> {
@@ -94,7 +94,7 @@ impl<'a> Expected<'a> {
 
     /// The expectation of a list's entries.
     pub(super) fn entry(self) -> Option<Self> {
-        self.node.get("items").map(|items| self.of(items))
+        self.node.get("items").map(|items| self.at_schema(items))
     }
 
     /// The words to choose one of.

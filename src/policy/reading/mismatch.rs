@@ -4,8 +4,8 @@
 use serde_yaml::Value;
 
 use super::expected::{Expected, Kind, joined};
-use super::path::{Path, Step};
-use crate::nearest::{nearest, question};
+use super::path::{Path, PathStep};
+use crate::nearest::{did_you_mean, nearest};
 
 /// Most characters of a text that a message quotes.
 const QUOTED: usize = 40;
@@ -30,7 +30,8 @@ struct Search<'a> {
 impl Search<'_> {
     fn look(self, expected: Expected<'_>, value: &Value, path: &Path) -> Option<Mismatch> {
         let forms = expected.forms();
-        let Some(form) = forms.iter().copied().find(|form| form.kind().is_none_or(|kind| is(kind, value))) else {
+        let Some(form) = forms.iter().copied().find(|form| form.kind().is_none_or(|kind| is_of_kind(kind, value)))
+        else {
             return Some(self.wrong(expected, value, path));
         };
         match value {
@@ -38,7 +39,7 @@ impl Search<'_> {
             Value::Sequence(list) => {
                 let entry = form.entry()?;
                 let mut entries = list.iter().enumerate();
-                entries.find_map(|(index, value)| self.look(entry, value, &path.to(Step::Index(index))))
+                entries.find_map(|(index, value)| self.look(entry, value, &path.to(PathStep::Index(index))))
             }
             Value::String(text) => self.word(form, text, path),
             _ => None,
@@ -95,7 +96,7 @@ impl Search<'_> {
         if choices.is_empty() || choices.contains(&text) {
             return None;
         }
-        let meant = question(text, choices);
+        let meant = did_you_mean(text, choices);
         let message = format!("{} expects {}, not `{}`{meant}", path.shown(), form.words(), quote(text));
         Some(found(path, message, form))
     }
@@ -121,7 +122,7 @@ fn found(path: &Path, message: String, expected: Expected<'_>) -> Mismatch {
 }
 
 /// Whether a value is of a kind, or is converted to it when it is read.
-fn is(kind: Kind, value: &Value) -> bool {
+fn is_of_kind(kind: Kind, value: &Value) -> bool {
     match (kind, value) {
         (Kind::Section, Value::Mapping(_)) | (Kind::List, Value::Sequence(_)) | (Kind::Switch, Value::Bool(_)) => true,
         // `label: 910` is a text.

@@ -7,25 +7,25 @@ use serde_path_to_error::Segment;
 
 /// One step into a policy.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Step {
+pub(crate) enum PathStep {
     Key(String),
     Index(usize),
 }
 
 /// The way from the top of a policy to a value: `loss.metrics.loss.mean.fail`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Path(Vec<Step>);
+pub(crate) struct Path(Vec<PathStep>);
 
 impl Path {
-    pub(crate) fn new(steps: &[Step]) -> Self {
+    pub(crate) fn new(steps: &[PathStep]) -> Self {
         Self(steps.to_vec())
     }
 
     /// The path of an error, up to the first unknown segment.
     pub(super) fn of(path: &serde_path_to_error::Path) -> Self {
         let step = |segment: &Segment| match segment {
-            Segment::Seq { index } => Some(Step::Index(*index)),
-            Segment::Map { key } => Some(Step::Key(key.clone())),
+            Segment::Seq { index } => Some(PathStep::Index(*index)),
+            Segment::Map { key } => Some(PathStep::Key(key.clone())),
             Segment::Enum { .. } | Segment::Unknown => None,
         };
         Self(path.iter().map_while(step).collect())
@@ -35,7 +35,7 @@ impl Path {
         self.0.is_empty()
     }
 
-    pub(super) fn steps(&self) -> &[Step] {
+    pub(super) fn steps(&self) -> &[PathStep] {
         &self.0
     }
 
@@ -45,29 +45,29 @@ impl Path {
     }
 
     #[must_use]
-    pub(super) fn to(&self, step: Step) -> Self {
+    pub(super) fn to(&self, step: PathStep) -> Self {
         Self(self.0.iter().cloned().chain([step]).collect())
     }
 
     pub(super) fn key(&self, name: &str) -> Self {
-        self.to(Step::Key(name.to_owned()))
+        self.to(PathStep::Key(name.to_owned()))
     }
 
     /// The path for people, in backticks; a colon says that it is a key.
     pub(super) fn shown(&self) -> String {
         match self.0.last() {
             None => "the policy".to_owned(),
-            Some(Step::Key(_)) => format!("`{self}:`"),
-            Some(Step::Index(_)) => format!("`{self}`"),
+            Some(PathStep::Key(_)) => format!("`{self}:`"),
+            Some(PathStep::Index(_)) => format!("`{self}`"),
         }
     }
 
     /// YAML in one line that gives `value` at this path.
     pub(super) fn example(&self, value: &str) -> String {
         let wrapped = self.0.iter().enumerate().rev().fold(value.to_owned(), |value, (depth, step)| match step {
-            Step::Key(key) if depth == 0 => format!("{key}: {value}"),
-            Step::Key(key) => format!("{{{key}: {value}}}"),
-            Step::Index(_) => format!("[{value}]"),
+            PathStep::Key(key) if depth == 0 => format!("{key}: {value}"),
+            PathStep::Key(key) => format!("{{{key}: {value}}}"),
+            PathStep::Index(_) => format!("[{value}]"),
         });
         // At the top no brackets are needed.
         match wrapped.strip_prefix('{').and_then(|inner| inner.strip_suffix('}')) {
@@ -79,8 +79,8 @@ impl Path {
     /// The value at this path.
     pub(super) fn value<'a>(&self, document: &'a serde_yaml::Value) -> Option<&'a serde_yaml::Value> {
         self.0.iter().try_fold(document, |value, step| match step {
-            Step::Key(key) => value.get(key.as_str()),
-            Step::Index(index) => value.get(*index),
+            PathStep::Key(key) => value.get(key.as_str()),
+            PathStep::Index(index) => value.get(*index),
         })
     }
 
@@ -96,9 +96,9 @@ impl fmt::Display for Path {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (position, step) in self.0.iter().enumerate() {
             match step {
-                Step::Key(key) if position == 0 => f.write_str(key)?,
-                Step::Key(key) => write!(f, ".{key}")?,
-                Step::Index(index) => write!(f, "[{index}]")?,
+                PathStep::Key(key) if position == 0 => f.write_str(key)?,
+                PathStep::Key(key) => write!(f, ".{key}")?,
+                PathStep::Index(index) => write!(f, "[{index}]")?,
             }
         }
         Ok(())
@@ -122,7 +122,7 @@ pub(super) fn bare(error: &serde_path_to_error::Error<serde_yaml::Error>) -> Str
 
 /// Search for the place of a path. It raises an error there on purpose, because the parser adds the place to errors.
 struct Seek<'a> {
-    steps: &'a [Step],
+    steps: &'a [PathStep],
 }
 
 impl<'de> DeserializeSeed<'de> for Seek<'_> {
@@ -141,7 +141,7 @@ impl<'de> Visitor<'de> for Seek<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        let [Step::Key(wanted), rest @ ..] = self.steps else { return Ok(()) };
+        let [PathStep::Key(wanted), rest @ ..] = self.steps else { return Ok(()) };
         while let Some(is_it) = map.next_key_seed(Key { wanted, is_last: rest.is_empty() })? {
             match is_it {
                 true => map.next_value_seed(Seek { steps: rest })?,
@@ -152,7 +152,7 @@ impl<'de> Visitor<'de> for Seek<'_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
-        let [Step::Index(wanted), rest @ ..] = self.steps else { return Ok(()) };
+        let [PathStep::Index(wanted), rest @ ..] = self.steps else { return Ok(()) };
         for _ in 0..*wanted {
             list.next_element::<IgnoredAny>()?;
         }

@@ -1,7 +1,7 @@
 use serde_json::Value;
 
 use super::expected::{Expected, Kind};
-use super::path::{Path, Step};
+use super::path::{Path, PathStep};
 use super::{File, Policy};
 
 /// Message and help of the error that a text is refused with.
@@ -21,7 +21,7 @@ fn keys<'a>(expected: Expected<'a>, path: &Path, found: &mut Vec<(Path, Expected
             keys(inner, &path, found);
         }
         if let Some(entry) = form.entry() {
-            let path = path.to(Step::Index(0));
+            let path = path.to(PathStep::Index(0));
             found.push((path.clone(), entry));
             keys(entry, &path, found);
         }
@@ -31,7 +31,7 @@ fn keys<'a>(expected: Expected<'a>, path: &Path, found: &mut Vec<(Path, Expected
 fn every_key(check: impl Fn(&Path, Expected<'_>)) {
     let schema: Value = schemars::schema_for!(Policy).to_value();
     let mut found = Vec::new();
-    keys(Expected::whole(&schema), &Path::default(), &mut found);
+    keys(Expected::from_schema(&schema), &Path::default(), &mut found);
     assert!(found.len() > 120, "{}", found.len());
     found.iter().for_each(|(path, expected)| check(path, *expected));
 }
@@ -41,8 +41,8 @@ fn block(path: &Path, value: &str) -> (String, usize) {
     let mut text = "# a comment\n".to_owned();
     for (indent, step) in path.steps().iter().enumerate() {
         let line = match step {
-            Step::Key(key) => format!("{key}:"),
-            Step::Index(_) => "-".to_owned(),
+            PathStep::Key(key) => format!("{key}:"),
+            PathStep::Index(_) => "-".to_owned(),
         };
         text.push_str(&format!("{}{line}\n", "  ".repeat(indent)));
     }
@@ -97,7 +97,7 @@ fn the_example_of_every_key_is_the_same_policy_when_its_canonical_form_is_read()
 #[test]
 fn every_misspelt_key_is_answered_with_the_one_that_was_meant() {
     every_key(|path, _| {
-        let Some(Step::Key(key)) = path.steps().last() else { return };
+        let Some(PathStep::Key(key)) = path.steps().last() else { return };
         if key == "NAME" || key.len() < 4 {
             return;
         }

@@ -252,11 +252,11 @@ pub struct Tree {
 
 impl Tree {
     /// The entries of a folder; a part of them tells nothing.
-    pub fn into_entries(self) -> Read<(Vec<tree::Entry>, bool)> {
+    pub fn into_entries(self) -> Read<(Vec<tree::TreeEntry>, bool)> {
         if self.truncated {
             return Err("with only part of the folder's entries".to_owned());
         }
-        let entry = |entry: Entry| tree::Entry { name: entry.path, id: entry.sha, is_folder: entry.kind == "tree" };
+        let entry = |entry: Entry| tree::TreeEntry { name: entry.path, id: entry.sha, is_folder: entry.kind == "tree" };
         Ok((self.tree.into_iter().map(entry).collect(), false))
     }
 }

@@ -97,7 +97,7 @@ pub struct Entry {
     kind: String,
 }
 
-impl From<Entry> for tree::Entry {
+impl From<Entry> for tree::TreeEntry {
     fn from(entry: Entry) -> Self {
         Self { is_folder: entry.kind == "tree", name: entry.name, id: entry.id }
     }

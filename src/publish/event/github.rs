@@ -6,17 +6,17 @@
 
 use serde_json::Value;
 
-use super::environment::{Environment, is_gitea, text, variable};
-use super::place::{Place, ReadOnly, Target};
-use super::said::Said;
+use super::environment::{JobVariables, is_gitea, text, variable};
+use super::place::{CommentTarget, JobPlace, ReadOnly};
+use super::said::UserMessage;
 use crate::publish::forge::ForgeKind;
-use crate::publish::trust::{Origin, Told, told};
+use crate::publish::trust::{CommitOrigin, OriginSource, origin_source};
 
 /// Prefix of a merge queue's branches: `gh-readonly-queue/main/pr-12-0123abcd`.
 const QUEUE: &str = "refs/heads/gh-readonly-queue/";
 
 /// Reads the place of the job.
-pub(super) fn locate(environment: &Environment, event: &Value) -> Place {
+pub(super) fn locate(environment: &JobVariables, event: &Value) -> JobPlace {
     let get = |name| variable(environment, name).unwrap_or_default().to_owned();
     let gitea = is_gitea(environment);
     let server = get("GITHUB_SERVER_URL");
@@ -26,8 +26,8 @@ pub(super) fn locate(environment: &Environment, event: &Value) -> Place {
     // An event of another repository says nothing about this one.
     let of_event = text(&event["repository"]["full_name"]);
     let is_foreign = !of_event.is_empty() && !of_event.eq_ignore_ascii_case(&repository);
-    let origin = if is_foreign || queue(&name, event).is_some() { Origin::Unknown } else { origin(&name, event) };
-    let mut place = Place {
+    let origin = if is_foreign || queue(&name, event).is_some() { CommitOrigin::Unknown } else { origin(&name, event) };
+    let mut place = JobPlace {
         forge: Some(if gitea { ForgeKind::Gitea } else { ForgeKind::Github }),
         api: get("GITHUB_API_URL"),
         run_url: if id.is_empty() { String::new() } else { format!("{server}/{repository}/actions/runs/{id}") },
@@ -35,7 +35,7 @@ pub(super) fn locate(environment: &Environment, event: &Value) -> Place {
         repository,
         target: target(&name, event),
         commit: commit(&name, event).unwrap_or_else(|| get("GITHUB_SHA")),
-        asked: queue(&name, event).and_then(|entry| entry.split('-').next()?.parse().ok()),
+        asked_pull: queue(&name, event).and_then(|entry| entry.split('-').next()?.parse().ok()),
         target_branch: target_branch(&name, event),
         default_branch: text(&event["repository"]["default_branch"]),
         read_only: read_only(&name, origin, environment),
@@ -43,7 +43,7 @@ pub(super) fn locate(environment: &Environment, event: &Value) -> Place {
         commits: commits(&get("GITHUB_SHA"), event),
         workspace: get("GITHUB_WORKSPACE"),
         event: name,
-        ..Place::default()
+        ..JobPlace::default()
     };
     if place.event == "issue_comment" {
         // The commit is the pull request's head, and only the forge knows it; `GITHUB_SHA` is the default branch.
@@ -52,14 +52,14 @@ pub(super) fn locate(environment: &Environment, event: &Value) -> Place {
     place
 }
 
-fn target(name: &str, event: &Value) -> Target {
-    let number = |value: &Value| value.as_u64().map(Target::Pull);
+fn target(name: &str, event: &Value) -> CommentTarget {
+    let number = |value: &Value| value.as_u64().map(CommentTarget::Pull);
     let found = match name {
         name if is_pull_request(name) => number(&event["number"]).or_else(|| number(&event["pull_request"]["number"])),
         "issue_comment" if is_on_pull_request(event) => number(&event["issue"]["number"]),
         "workflow_run" => workflow_run(&event["workflow_run"], &event["repository"]),
         "push" if text(&event["ref"]).starts_with(QUEUE) => None,
-        "push" if text(&event["ref"]).starts_with("refs/heads/") => Some(Target::OfCommit),
+        "push" if text(&event["ref"]).starts_with("refs/heads/") => Some(CommentTarget::OfCommit),
         _ => None,
     };
     found.unwrap_or_default()
@@ -76,26 +76,27 @@ fn is_on_pull_request(event: &Value) -> bool {
 }
 
 /// The text of a new comment. Edits do not count, since another person than the author may make them.
-pub(super) fn said(name: &str, event: &Value) -> Option<Said> {
+pub(super) fn user_message(name: &str, event: &Value) -> Option<UserMessage> {
     let comment = &event["comment"];
     let is_new = name == "issue_comment" && event["action"] == "created" && is_on_pull_request(event);
-    is_new.then(|| Said {
+    is_new.then(|| UserMessage {
         text: text(&comment["body"]),
-        by: text(&comment["user"]["login"]),
+        author: text(&comment["user"]["login"]),
         name: text(&comment["user"]["login"]),
-        at: text(&comment["created_at"]),
+        time: text(&comment["created_at"]),
     })
 }
 
 /// The pull request of a finished workflow, which the event names only if it comes from the same repository.
-fn workflow_run(run: &Value, repository: &Value) -> Option<Target> {
+fn workflow_run(run: &Value, repository: &Value) -> Option<CommentTarget> {
     let head = &run["head_repository"];
     if !text(&run["event"]).starts_with("pull_request") {
         return None;
     }
-    let same = origin_of(head, repository) == Origin::Own;
-    let named = run["pull_requests"][0]["number"].as_u64().filter(|_| same).map(Target::Pull);
-    let branch = || Some(Target::OfBranch { owner: text(&head["owner"]["login"]), branch: text(&run["head_branch"]) });
+    let same = origin_of(head, repository) == CommitOrigin::Own;
+    let named = run["pull_requests"][0]["number"].as_u64().filter(|_| same).map(CommentTarget::Pull);
+    let branch =
+        || Some(CommentTarget::OfBranch { owner: text(&head["owner"]["login"]), branch: text(&run["head_branch"]) });
     named.or_else(branch)
 }
 
@@ -151,38 +152,40 @@ fn queue(name: &str, event: &Value) -> Option<String> {
 }
 
 /// Owner of the judged commit, as far as the event tells.
-fn origin(name: &str, event: &Value) -> Origin {
-    match told(name) {
-        Told::Own => Origin::Own,
-        Told::ByEvent if name == "workflow_run" => {
+fn origin(name: &str, event: &Value) -> CommitOrigin {
+    match origin_source(name) {
+        OriginSource::Own => CommitOrigin::Own,
+        OriginSource::ByEvent if name == "workflow_run" => {
             origin_of(&event["workflow_run"]["head_repository"], &event["repository"])
         }
-        Told::ByEvent if event["pull_request"]["head"].is_object() => {
+        OriginSource::ByEvent if event["pull_request"]["head"].is_object() => {
             origin_of(&event["pull_request"]["head"]["repo"], &event["repository"])
         }
         // A comment on an issue is about no commit.
-        Told::ByForge if name == "issue_comment" && event["issue"].is_object() && !is_on_pull_request(event) => {
-            Origin::Own
+        OriginSource::ByForge
+            if name == "issue_comment" && event["issue"].is_object() && !is_on_pull_request(event) =>
+        {
+            CommitOrigin::Own
         }
-        Told::ByEvent | Told::ByForge => Origin::Unknown,
+        OriginSource::ByEvent | OriginSource::ByForge => CommitOrigin::Unknown,
     }
 }
 
 /// Owner of `head` from the view of the repository `own`; the repository of a deleted fork is null.
-fn origin_of(head: &Value, own: &Value) -> Origin {
+fn origin_of(head: &Value, own: &Value) -> CommitOrigin {
     let (head_name, own_name) = (&head["full_name"], &own["full_name"]);
     match (own_name.as_str(), head_name.as_str()) {
-        (None, _) => Origin::Unknown,
-        (Some(own), Some(head)) if own == head => Origin::Own,
-        _ => Origin::Fork,
+        (None, _) => CommitOrigin::Unknown,
+        (Some(own), Some(head)) if own == head => CommitOrigin::Own,
+        _ => CommitOrigin::Fork,
     }
 }
 
-fn read_only(name: &str, origin: Origin, environment: &Environment) -> Option<ReadOnly> {
+fn read_only(name: &str, origin: CommitOrigin, environment: &JobVariables) -> Option<ReadOnly> {
     let dependabot = variable(environment, "GITHUB_ACTOR") == Some("dependabot[bot]");
     match name {
         "pull_request_target" | "workflow_run" => None,
-        _ if origin == Origin::Fork => Some(ReadOnly::Fork),
+        _ if origin == CommitOrigin::Fork => Some(ReadOnly::Fork),
         _ if dependabot => Some(ReadOnly::Dependabot),
         _ => None,
     }

@@ -1,11 +1,11 @@
 //! Place of a job: forge, repository, pull request and commit.
 
 use crate::publish::forge::ForgeKind;
-use crate::publish::trust::Origin;
+use crate::publish::trust::CommitOrigin;
 
 /// Place of a job: forge, repository, pull request and commit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Place {
+pub struct JobPlace {
     /// The forge; `None` outside of CI.
     pub forge: Option<ForgeKind>,
     /// Base address of its interface: `https://api.github.com`.
@@ -15,17 +15,17 @@ pub struct Place {
     /// Name of the event that started the job, as the forge spells it.
     pub event: String,
     /// The pull requests that get a comment.
-    pub target: Target,
+    pub target: CommentTarget,
     /// The commit that is judged; empty if it is not known.
     pub commit: String,
     /// Owner of the commit.
-    pub origin: Origin,
+    pub origin: CommitOrigin,
     /// Commits that the event itself names; a checkout of any other commit does not belong to the event.
     pub commits: Vec<String>,
     /// The commit that is checked out, if the event does not name it; an empty text if that commit is unknown.
-    pub elsewhere: Option<String>,
+    pub other_checkout: Option<String>,
     /// Pull request of a merge queue, from which the origin is found because the event does not tell it. It gets no comment.
-    pub asked: Option<u64>,
+    pub asked_pull: Option<u64>,
     /// The target branch of the change; empty if the event is not about a change or does not name the branch.
     pub target_branch: String,
     /// The repository's default branch; empty if it is not known.
@@ -42,33 +42,33 @@ pub struct Place {
     pub workspace: String,
 }
 
-impl Place {
+impl JobPlace {
     /// Whether the job judges a change that is not merged yet.
     pub fn is_change(&self) -> bool {
-        !self.target_branch.is_empty() || self.origin != Origin::Own
+        !self.target_branch.is_empty() || self.origin != CommitOrigin::Own
     }
 
     /// Records the commit that is checked out, an empty text if it is unknown. If the event does not name that commit, the event cannot
     /// tell its origin either. Outside of the known CI systems there is no event, and flags name the commit.
-    pub fn check_out(&mut self, commit: String) {
+    pub fn set_checkout(&mut self, commit: String) {
         if !self.commits.is_empty() && !self.commits.contains(&commit) {
-            self.elsewhere = Some(commit);
-            self.doubt();
+            self.other_checkout = Some(commit);
+            self.forget_origin();
         }
     }
 
     /// Records that the event cannot tell the origin, because a flag names another commit than the event. Without a forge nothing
     /// changes, since there is nobody to ask and no place to publish to.
-    pub fn doubt(&mut self) {
-        if self.origin == Origin::Own && self.forge.is_some() {
-            self.origin = Origin::Unknown;
+    pub fn forget_origin(&mut self) {
+        if self.origin == CommitOrigin::Own && self.forge.is_some() {
+            self.origin = CommitOrigin::Unknown;
         }
     }
 }
 
 /// The pull requests that get a comment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Target {
+pub enum CommentTarget {
     /// None: a schedule, a tag, a merge queue.
     #[default]
     None,

@@ -6,17 +6,17 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::publish::forge::ForgeKind;
-use crate::publish::trust::{EVENTS, Origin};
+use crate::publish::trust::{CommitOrigin, EVENTS};
 
 const HEAD: &str = "1111111111111111111111111111111111111111";
 const MERGE: &str = "2222222222222222222222222222222222222222";
 const BASE: &str = "3333333333333333333333333333333333333333";
 
-fn environment(pairs: &[(&str, &str)]) -> Environment {
+fn environment(pairs: &[(&str, &str)]) -> JobVariables {
     pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
 }
 
-fn on_github(event: &str, payload: &Value) -> Place {
+fn on_github(event: &str, payload: &Value) -> JobPlace {
     let environment = environment(&[
         ("GITHUB_ACTIONS", "true"),
         ("GITHUB_API_URL", "https://ghe.example/api/v3"),
@@ -51,52 +51,52 @@ fn finished(event: &str, head: u64, pulls: &Value) -> Value {
 /// Every event of [`EVENTS`] that GitHub has, with the payloads that tell the origin.
 #[test]
 fn github_events() {
-    use Origin::{Fork, Own, Unknown};
+    use CommitOrigin::{Fork, Own, Unknown};
     let own = json!({ "full_name": "org/model" });
     let fork = json!({ "full_name": "dev/model" });
-    let branch = Target::OfBranch { owner: "dev".into(), branch: "topic".into() };
+    let branch = CommentTarget::OfBranch { owner: "dev".into(), branch: "topic".into() };
     let queue = "refs/heads/gh-readonly-queue/main/pr-12-0123abcd";
     let queued = json!({ "merge_group": { "head_sha": HEAD, "head_ref": queue, "base_ref": "refs/heads/main" } });
     let on_pull = json!({ "issue": { "number": 7, "pull_request": {} } });
     let read_only = Some(ReadOnly::Fork);
     let mut seen = BTreeSet::new();
     for (event, payload, target, commit, origin, read_only, asked) in [
-        ("pull_request", pull(&own), Target::Pull(7), HEAD, Own, None, None),
-        ("pull_request", pull(&fork), Target::Pull(7), HEAD, Fork, read_only, None),
-        ("pull_request", pull(&Value::Null), Target::Pull(7), HEAD, Fork, read_only, None),
-        ("pull_request", json!("damaged"), Target::None, MERGE, Unknown, None, None),
-        ("pull_request_review", pull(&fork), Target::Pull(7), HEAD, Fork, read_only, None),
-        ("pull_request_review_comment", pull(&fork), Target::Pull(7), HEAD, Fork, read_only, None),
-        ("pull_request_target", pull(&fork), Target::Pull(7), HEAD, Fork, None, None),
-        ("pull_request_target", pull(&own), Target::Pull(7), HEAD, Own, None, None),
+        ("pull_request", pull(&own), CommentTarget::Pull(7), HEAD, Own, None, None),
+        ("pull_request", pull(&fork), CommentTarget::Pull(7), HEAD, Fork, read_only, None),
+        ("pull_request", pull(&Value::Null), CommentTarget::Pull(7), HEAD, Fork, read_only, None),
+        ("pull_request", json!("damaged"), CommentTarget::None, MERGE, Unknown, None, None),
+        ("pull_request_review", pull(&fork), CommentTarget::Pull(7), HEAD, Fork, read_only, None),
+        ("pull_request_review_comment", pull(&fork), CommentTarget::Pull(7), HEAD, Fork, read_only, None),
+        ("pull_request_target", pull(&fork), CommentTarget::Pull(7), HEAD, Fork, None, None),
+        ("pull_request_target", pull(&own), CommentTarget::Pull(7), HEAD, Own, None, None),
         (
             "workflow_run",
             finished("pull_request", 1, &json!([{ "number": 7 }])),
-            Target::Pull(7),
+            CommentTarget::Pull(7),
             HEAD,
             Own,
             None,
             None,
         ),
         ("workflow_run", finished("pull_request", 2, &json!([])), branch, HEAD, Fork, None, None),
-        ("workflow_run", finished("schedule", 1, &json!([])), Target::None, HEAD, Own, None, None),
-        ("push", json!({ "ref": "refs/heads/main" }), Target::OfCommit, MERGE, Own, None, None),
-        ("push", json!({ "ref": "refs/tags/v1" }), Target::None, MERGE, Own, None, None),
-        ("push", json!({ "ref": queue }), Target::None, MERGE, Unknown, None, Some(12)),
-        ("merge_group", queued, Target::None, HEAD, Unknown, None, Some(12)),
-        ("merge_group", json!({ "merge_group": { "head_sha": HEAD } }), Target::None, HEAD, Unknown, None, None),
-        ("release", json!({ "release": { "tag_name": "v1" } }), Target::None, MERGE, Own, None, None),
-        ("schedule", json!({}), Target::None, MERGE, Own, None, None),
-        ("workflow_dispatch", json!({ "inputs": null }), Target::None, MERGE, Own, None, None),
-        ("repository_dispatch", json!({ "action": "x" }), Target::None, MERGE, Own, None, None),
-        ("issue_comment", on_pull, Target::Pull(7), "", Unknown, None, None),
-        ("issue_comment", json!({ "issue": { "number": 7 } }), Target::None, "", Own, None, None),
-        ("issue_comment", json!("damaged"), Target::None, "", Unknown, None, None),
-        ("check_suite", json!({ "check_suite": {} }), Target::None, MERGE, Unknown, None, None),
+        ("workflow_run", finished("schedule", 1, &json!([])), CommentTarget::None, HEAD, Own, None, None),
+        ("push", json!({ "ref": "refs/heads/main" }), CommentTarget::OfCommit, MERGE, Own, None, None),
+        ("push", json!({ "ref": "refs/tags/v1" }), CommentTarget::None, MERGE, Own, None, None),
+        ("push", json!({ "ref": queue }), CommentTarget::None, MERGE, Unknown, None, Some(12)),
+        ("merge_group", queued, CommentTarget::None, HEAD, Unknown, None, Some(12)),
+        ("merge_group", json!({ "merge_group": { "head_sha": HEAD } }), CommentTarget::None, HEAD, Unknown, None, None),
+        ("release", json!({ "release": { "tag_name": "v1" } }), CommentTarget::None, MERGE, Own, None, None),
+        ("schedule", json!({}), CommentTarget::None, MERGE, Own, None, None),
+        ("workflow_dispatch", json!({ "inputs": null }), CommentTarget::None, MERGE, Own, None, None),
+        ("repository_dispatch", json!({ "action": "x" }), CommentTarget::None, MERGE, Own, None, None),
+        ("issue_comment", on_pull, CommentTarget::Pull(7), "", Unknown, None, None),
+        ("issue_comment", json!({ "issue": { "number": 7 } }), CommentTarget::None, "", Own, None, None),
+        ("issue_comment", json!("damaged"), CommentTarget::None, "", Unknown, None, None),
+        ("check_suite", json!({ "check_suite": {} }), CommentTarget::None, MERGE, Unknown, None, None),
     ] {
         seen.insert(if event == "check_suite" { "any other event" } else { event });
         let place = on_github(event, &payload);
-        let found = (place.target, place.commit.as_str(), place.origin, place.read_only, place.asked);
+        let found = (place.target, place.commit.as_str(), place.origin, place.read_only, place.asked_pull);
         assert_eq!(found, (target, commit, origin, read_only, asked), "{event} {payload}");
         assert_eq!((place.run.as_str(), place.api.as_str()), ("77.2", "https://ghe.example/api/v3"));
         assert_eq!(place.run_url, "https://ghe.example/org/model/actions/runs/77");
@@ -110,12 +110,12 @@ fn github_events() {
 #[test]
 fn an_event_of_another_repository_tells_no_origin() {
     let mut event = pull(&json!({ "full_name": "org/model" }));
-    assert_eq!(on_github("pull_request", &event).origin, Origin::Own);
+    assert_eq!(on_github("pull_request", &event).origin, CommitOrigin::Own);
     event["repository"]["full_name"] = "ORG/model".into();
-    assert_ne!(on_github("pull_request", &event).origin, Origin::Unknown);
+    assert_ne!(on_github("pull_request", &event).origin, CommitOrigin::Unknown);
     event["repository"]["full_name"] = "dev/model".into();
     event["pull_request"]["head"]["repo"]["full_name"] = "dev/model".into();
-    assert_eq!(on_github("pull_request", &event).origin, Origin::Unknown);
+    assert_eq!(on_github("pull_request", &event).origin, CommitOrigin::Unknown);
 }
 
 #[test]
@@ -132,7 +132,7 @@ fn dependabot_cannot_write() {
 /// Every kind of pipeline of [`EVENTS`] that GitLab has.
 #[test]
 fn gitlab_pipelines() {
-    use Origin::{Fork, Own, Unknown};
+    use CommitOrigin::{Fork, Own, Unknown};
     let merge_request: &[(&str, &str)] = &[
         ("CI_MERGE_REQUEST_IID", "5"),
         ("CI_MERGE_REQUEST_PROJECT_ID", "1"),
@@ -162,21 +162,29 @@ fn gitlab_pipelines() {
     let read_only = Some(ReadOnly::Fork);
     let mut seen = BTreeSet::new();
     for (row, variables, project, target, commit, origin, read_only) in [
-        ("merge request, detached", merge_request, "1", Target::Pull(5), MERGE, Own, None),
-        ("merge request, detached", &fork, "1", Target::Pull(5), MERGE, Fork, read_only),
-        ("merge request, detached", &in_parent, "1", Target::Pull(5), MERGE, Fork, None),
-        ("merge request, detached", &unclear, "1", Target::Pull(5), MERGE, Unknown, None),
-        ("merge request, merged results", &merged, "1", Target::Pull(5), HEAD, Own, None),
-        ("merge request, merged results", &merged_fork, "1", Target::Pull(5), HEAD, Fork, None),
-        ("merge request, merge train", &train, "1", Target::Pull(5), HEAD, Own, None),
-        ("merge request, merge train", &train_fork, "1", Target::Pull(5), HEAD, Fork, None),
-        ("external pull request", &external, "1", Target::None, MERGE, Fork, None),
-        ("branch", branch, "1", Target::OfCommit, MERGE, Own, None),
-        ("branch", &of_branch(&open), "group/model", Target::Pull(12), MERGE, Own, None),
-        ("branch", &of_branch(&open_elsewhere), "group/model", Target::Pull(12), MERGE, Fork, read_only),
-        ("schedule", &scheduled, "1", Target::None, MERGE, Own, None),
-        ("tag", &[("CI_COMMIT_TAG", "v1")], "1", Target::None, MERGE, Own, None),
-        ("any other pipeline", &[("CI_PIPELINE_SOURCE", "parent_pipeline")], "1", Target::None, MERGE, Unknown, None),
+        ("merge request, detached", merge_request, "1", CommentTarget::Pull(5), MERGE, Own, None),
+        ("merge request, detached", &fork, "1", CommentTarget::Pull(5), MERGE, Fork, read_only),
+        ("merge request, detached", &in_parent, "1", CommentTarget::Pull(5), MERGE, Fork, None),
+        ("merge request, detached", &unclear, "1", CommentTarget::Pull(5), MERGE, Unknown, None),
+        ("merge request, merged results", &merged, "1", CommentTarget::Pull(5), HEAD, Own, None),
+        ("merge request, merged results", &merged_fork, "1", CommentTarget::Pull(5), HEAD, Fork, None),
+        ("merge request, merge train", &train, "1", CommentTarget::Pull(5), HEAD, Own, None),
+        ("merge request, merge train", &train_fork, "1", CommentTarget::Pull(5), HEAD, Fork, None),
+        ("external pull request", &external, "1", CommentTarget::None, MERGE, Fork, None),
+        ("branch", branch, "1", CommentTarget::OfCommit, MERGE, Own, None),
+        ("branch", &of_branch(&open), "group/model", CommentTarget::Pull(12), MERGE, Own, None),
+        ("branch", &of_branch(&open_elsewhere), "group/model", CommentTarget::Pull(12), MERGE, Fork, read_only),
+        ("schedule", &scheduled, "1", CommentTarget::None, MERGE, Own, None),
+        ("tag", &[("CI_COMMIT_TAG", "v1")], "1", CommentTarget::None, MERGE, Own, None),
+        (
+            "any other pipeline",
+            &[("CI_PIPELINE_SOURCE", "parent_pipeline")],
+            "1",
+            CommentTarget::None,
+            MERGE,
+            Unknown,
+            None,
+        ),
     ] {
         seen.insert(row);
         let common: &[(&str, &str)] = &[
@@ -198,5 +206,5 @@ fn gitlab_pipelines() {
 
 #[test]
 fn outside_of_ci_nothing_is_known() {
-    assert_eq!(locate(&Environment::new(), None), Place::default());
+    assert_eq!(locate(&JobVariables::new(), None), JobPlace::default());
 }

@@ -2,16 +2,16 @@
 
 use minijinja::context;
 
-use super::{Change, Stamp, Standing, Step, next_step, own};
+use super::{IssueChange, IssueStep, Stamp, SuiteState, next_step, own_issues};
 use crate::error::{Error, ErrorKind, Result};
 use crate::publish::answer::{Answer, Read};
 use crate::publish::client::{Failure, Undone};
-use crate::publish::comment::{self, footer, is_same_text, whole};
+use crate::publish::comment::{self, compose_below_head, footer, is_same_text};
 use crate::publish::desk::{Desk, Story};
 use crate::publish::forge::Issue;
 use crate::publish::marker::Marker;
 use crate::publish::tracker::{StateChange, Tracker};
-use crate::report::escape::Target;
+use crate::report::escape::TextTarget;
 use crate::report::writer::Writer;
 
 /// Texts of an issue.
@@ -31,12 +31,13 @@ impl Desk {
             self.warnings.push(error.with_help("use a chat or your own system instead: --webhook, --post-command"));
             return Ok(());
         };
-        let me = self.me().await?;
+        let me = self.token_user().await?;
         let own = self.own_issues(tracker, &me).await?;
         let before = own.first().and_then(|issue| Stamp::read(&issue.body));
-        let now = Stamp::of(story.result, before.as_ref().filter(|_| own.first().is_some_and(|issue| issue.open)));
-        let step = next_step(own.first(), &now, Standing::of(story.result));
-        let change = if let Step::Update(_, change) = step { change } else { None };
+        let now =
+            Stamp::from_result(story.result, before.as_ref().filter(|_| own.first().is_some_and(|issue| issue.open)));
+        let step = next_step(own.first(), &now, SuiteState::from_result(story.result));
+        let change = if let IssueStep::Update(_, change) = step { change } else { None };
         let words = self.words(story, &now, change)?;
         Ok(self.carry(tracker, (&me, &own), step, &words).await?)
     }
@@ -45,16 +46,16 @@ impl Desk {
         &self,
         tracker: &dyn Tracker,
         (me, own): (&str, &[Issue]),
-        step: Step,
+        step: IssueStep,
         words: &Words,
     ) -> Result<(), Failure> {
         match step {
-            Step::Nothing => return Ok(()),
-            Step::Open => return self.open(tracker, me, words).await,
-            Step::Update(number, change) => {
+            IssueStep::Nothing => return Ok(()),
+            IssueStep::Open => return self.open(tracker, me, words).await,
+            IssueStep::Update(number, change) => {
                 let known = own.first().is_some_and(|issue| is_same_text(&issue.body, &words.body));
                 if change.is_some() || !known {
-                    let state = change.and_then(Change::state_change);
+                    let state = change.and_then(IssueChange::state_change);
                     self.rewrite(tracker, number, &words.body, state).await?;
                 }
                 // The comment comes after the update, since the next run compares with the facts in the issue to find a change.
@@ -115,31 +116,36 @@ impl Desk {
     async fn tell_of(&self, tracker: &dyn Tracker, number: u64, remark: &str) -> Result<(), Failure> {
         let look = async || {
             let read = |answer: &Answer| self.forge.read_comments(answer);
-            let said =
-                self.pages(|page| tracker.remarks(number, page), read, |said| comment::says(said, remark)).await?;
+            let said = self
+                .pages(|page| tracker.issue_comments(number, page), read, |said| comment::has_text(said, remark))
+                .await?;
             Ok(said.into_iter().next_back())
         };
         let read = |answer: &Answer| {
             let said = self.forge.read_comment(answer)?;
-            if comment::says(&said, remark) { Ok(said) } else { Err("with a text other than the one sent".to_owned()) }
+            if comment::has_text(&said, remark) {
+                Ok(said)
+            } else {
+                Err("with a text other than the one sent".to_owned())
+            }
         };
-        self.client.create(&tracker.remark(number, remark), read, look).await.map(|_| ())
+        self.client.create(&tracker.comment_on_issue(number, remark), read, look).await.map(|_| ())
     }
 
     async fn own_issues(&self, tracker: &dyn Tracker, me: &str) -> Result<Vec<Issue>, Failure> {
         let marker = self.issue_marker();
         let read = |answer: &Answer| tracker.read_issues(answer);
         let wanted = |issue: &Issue| issue.author == me && marker.is_in(&issue.body);
-        Ok(own(self.pages(|page| tracker.issues(page), read, wanted).await?, &marker, me))
+        Ok(own_issues(self.pages(|page| tracker.issues(page), read, wanted).await?, &marker, me))
     }
 
     fn issue_marker(&self) -> Marker {
         Marker::of_issue(&self.job.repository, &self.job.settings.key)
     }
 
-    fn words(&self, story: &Story<'_>, now: &Stamp, change: Option<Change>) -> Result<Words> {
+    fn words(&self, story: &Story<'_>, now: &Stamp, change: Option<IssueChange>) -> Result<Words> {
         let settings = &self.job.settings;
-        let writer = Writer::new(settings.language, Target::Markdown);
+        let writer = Writer::new(settings.language, TextTarget::Markdown);
         let marker = self.issue_marker();
         let text = self.text(story, &marker, &[]);
         let (key, today) = (settings.key.as_str(), story.result.today.as_str());
@@ -156,8 +162,9 @@ impl Desk {
             Ok::<String, Error>(format!("{}\n{}", writer.phrase(change.phrase(), &said)?, footer(&text)?))
         });
         Ok(Words {
-            title: Writer::new(settings.language, Target::Plain).phrase("publish_issue_title", &context! { key })?,
-            body: whole(&head, &now.line(), &text)?,
+            title: Writer::new(settings.language, TextTarget::Plain)
+                .phrase("publish_issue_title", &context! { key })?,
+            body: compose_below_head(&head, &now.line(), &text)?,
             remark: remark.transpose()?,
         })
     }

@@ -10,9 +10,9 @@ use std::ops;
 use std::sync::{Arc, OnceLock};
 
 use super::zstd::Zstd;
-use super::{Archive, Cursor, Limits, Member, tar};
+use super::{Archive, ArchiveLimits, ArchiveMember, SourceCursor, tar};
 use crate::error::{Error, ErrorKind, Result};
-use crate::fetch::{self, ByteSource, Disk, FileEntry, Files, Memory, Source, past_end};
+use crate::fetch::{self, ByteSource, Disk, FileEntry, Files, MemorySource, Source, past_end};
 
 /// Largest allowed ratio of an archive's expanded size to its packed size. Deflate can reach 1032; real dumps reach 20, and more
 /// where they hold many zeros.
@@ -70,7 +70,7 @@ pub fn is_packed_text(source: &Source, head: &[u8]) -> bool {
         return false;
     }
     let mut first = Vec::new();
-    let begun = Read::take(&mut *expanded(source, head), HEAD as u64).read_to_end(&mut first);
+    let begun = Read::take(&mut *expanding_reader(source, head), HEAD as u64).read_to_end(&mut first);
     let is_readable = begun.err().is_none_or(|error| ends_early(&error));
     is_readable && !first.is_empty() && !first.contains(&0) && !tar::recognise(&first)
 }
@@ -104,17 +104,17 @@ const XZ_MEMORY: u32 = 128 << 10;
 pub fn open(source: Source, location: &str, disk: &Arc<Disk>) -> Result<Folder> {
     let head = head(&source)?;
     if is_compressed(&head) {
-        source.expect(0..source.len());
+        source.prefetch(0..source.len());
         let mut first = Vec::new();
-        let begun = Read::take(&mut *expanded(&source, &head), HEAD as u64).read_to_end(&mut first);
+        let begun = Read::take(&mut *expanding_reader(&source, &head), HEAD as u64).read_to_end(&mut first);
         if begun.is_ok() && !tar::recognise(&first) {
             let error = Error::unsupported(source.name(), "is compressed, but does not hold a tar archive");
             return Err(
                 error.with_help("give the file uncompressed, or a folder packed as .tar.gz, .tar.zst or .tar.xz")
             );
         }
-        let inner = disk.keep(source.name(), &mut *expanded(&source, &head), largest(source.len()))?;
-        return open_tar(fetch::bounded(inner, source.memory()), location);
+        let inner = disk.keep(source.name(), &mut *expanding_reader(&source, &head), largest(source.len()))?;
+        return open_tar(fetch::with_memory_limit(inner, source.memory_limit()), location);
     }
     if tar::recognise(&head) { open_tar(source, location) } else { open_zip(source, location, disk) }
 }
@@ -126,8 +126,8 @@ fn head(source: &Source) -> Result<Vec<u8>> {
 }
 
 /// Returns a reader of the expanded bytes of a file packed by gzip, zstd or xz.
-pub(crate) fn expanded<'a>(source: &'a Source, head: &[u8]) -> Box<dyn Read + 'a> {
-    let packed = io::BufReader::with_capacity(1 << 20, Cursor::new(source.as_ref()));
+pub(crate) fn expanding_reader<'a>(source: &'a Source, head: &[u8]) -> Box<dyn Read + 'a> {
+    let packed = io::BufReader::with_capacity(1 << 20, SourceCursor::new(source.as_ref()));
     if head.starts_with(GZIP) {
         Box::new(flate2::bufread::MultiGzDecoder::new(packed))
     } else if head.starts_with(XZ) {
@@ -148,11 +148,11 @@ fn open_tar(source: Source, location: &str) -> Result<Folder> {
 }
 
 fn open_zip(source: Source, location: &str, disk: &Arc<Disk>) -> Result<Folder> {
-    let limits = Limits { members: MAX_MEMBERS, total_bytes: largest(source.len()) };
+    let limits = ArchiveLimits { members: MAX_MEMBERS, total_bytes: largest(source.len()) };
     let archive = Archive::open(source.clone(), limits)?;
     let mut places = BTreeMap::new();
     for (number, member) in archive.members().iter().enumerate() {
-        let place = match member.stored(&source)? {
+        let place = match member.stored_range(&source)? {
             Some((offset, len)) => Place::Range(tar::Range { offset, len }),
             None => Place::Deflated(number, member.len()),
         };
@@ -225,9 +225,9 @@ impl ByteSource for Part {
         self.source.read_at(self.range.offset + offset, buffer)
     }
 
-    fn expect(&self, range: ops::Range<u64>) {
+    fn prefetch(&self, range: ops::Range<u64>) {
         let [start, end] = [range.start, range.end].map(|at| self.range.offset + at.min(self.range.len));
-        self.source.expect(start..end);
+        self.source.prefetch(start..end);
     }
 
     fn in_memory(&self) -> Option<&[u8]> {
@@ -236,8 +236,8 @@ impl ByteSource for Part {
         self.source.in_memory()?.get(start..start.checked_add(len)?)
     }
 
-    fn memory(&self) -> u64 {
-        self.source.memory()
+    fn memory_limit(&self) -> u64 {
+        self.source.memory_limit()
     }
 }
 
@@ -252,7 +252,7 @@ struct Deflated {
 }
 
 impl Deflated {
-    fn member(&self) -> Result<&Member> {
+    fn member(&self) -> Result<&ArchiveMember> {
         let members = self.zip.archive.members();
         members.get(self.number).ok_or_else(|| Error::new(ErrorKind::Internal, &self.name, "its member is gone"))
     }
@@ -261,7 +261,7 @@ impl Deflated {
         let mut bytes = Vec::new();
         let mut expand = |reader: &mut dyn Read| Read::take(reader, HEAD as u64).read_to_end(&mut bytes).map(|_| ());
         self.zip.archive.expand(self.member()?, &mut expand)?;
-        Ok(Arc::new(Memory::new(self.name.clone(), bytes)))
+        Ok(Arc::new(MemorySource::new(self.name.clone(), bytes)))
     }
 
     fn whole(&self) -> Result<Source> {
@@ -298,7 +298,7 @@ impl ByteSource for Deflated {
         source.as_ref().map_err(Clone::clone)?.read_at(offset, buffer)
     }
 
-    fn memory(&self) -> u64 {
-        self.zip.source.memory()
+    fn memory_limit(&self) -> u64 {
+        self.zip.source.memory_limit()
     }
 }

@@ -8,7 +8,7 @@ use std::path::Component;
 
 use tar::EntryType;
 
-use super::{Cursor, Refused};
+use super::{Refused, SourceCursor};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::Source;
 
@@ -45,7 +45,7 @@ pub(super) fn list(source: &Source) -> Result<Listed> {
             .with_help("the archive was cut short, as when a job is killed or a copy is stopped: pack or copy it again")
     };
     let mut listed = Listed::default();
-    let mut archive = tar::Archive::new(Cursor::new(source.as_ref()));
+    let mut archive = tar::Archive::new(SourceCursor::new(source.as_ref()));
     for entry in archive.entries_with_seek().map_err(damaged)? {
         let entry = entry.map_err(damaged)?;
         let name = String::from_utf8_lossy(&entry.path_bytes()).into_owned();

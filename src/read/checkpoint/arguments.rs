@@ -7,13 +7,13 @@ use std::collections::BTreeMap;
 use super::opened::ModelFacts;
 use crate::fetch::Files;
 use crate::read::json::{self, Json};
-use crate::read::tensor::Stored;
+use crate::read::tensor::StoredValue;
 
 /// Largest configuration file that is read, in bytes.
 const MAX_CONFIGURATION: u64 = 1 << 20;
 
 /// Facts from the `config.json` in `folder`; empty if there is no such file or it says nothing about the model.
-pub(super) fn of_configuration(folder: &str, files: &dyn Files) -> ModelFacts {
+pub(super) fn configuration_facts(folder: &str, files: &dyn Files) -> ModelFacts {
     let path = format!("{folder}config.json");
     let entry = files.list().iter().find(|entry| entry.path == path && entry.len <= MAX_CONFIGURATION);
     let parsed = entry.and_then(|entry| json::parse(files.open(&entry.path).ok()?.as_ref()).ok());
@@ -46,9 +46,9 @@ pub(super) struct Arguments(BTreeMap<String, String>);
 
 impl Arguments {
     /// Collects the arguments from the values of a file.
-    pub(super) fn among(values: &[(String, Stored)]) -> Self {
-        let argument = |(name, stored): &(String, Stored)| match (name.strip_prefix("args."), stored) {
-            (Some(name), Stored::Plain(value)) => Some((name.to_owned(), value.clone())),
+    pub(super) fn among(values: &[(String, StoredValue)]) -> Self {
+        let argument = |(name, stored): &(String, StoredValue)| match (name.strip_prefix("args."), stored) {
+            (Some(name), StoredValue::Plain(value)) => Some((name.to_owned(), value.clone())),
             _ => None,
         };
         Self(values.iter().filter_map(argument).collect())

@@ -9,15 +9,15 @@ use std::sync::Arc;
 
 use super::arguments::Arguments;
 use super::gathered::{DESCRIPTION, file_of, number_behind};
-use super::megatron_names::of_stack;
-use super::opened::{Checkpoint, ModelFacts, Parameter};
+use super::megatron_names::unstacked_names;
+use super::opened::{Checkpoint, CheckpointParameter, ModelFacts};
 use super::place::CheckpointPlace;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::{ByteSource, Files, Source};
 use crate::layout::{Layout, LayoutSource};
-use crate::read::joined::grid;
-use crate::read::pickle::{Graph, Input, Node, Value, parse};
-use crate::read::tensor::{Stored, TensorData};
+use crate::read::joined::join_grid;
+use crate::read::pickle::{Graph, PickleInput, PickleNode, PickleValue, parse};
+use crate::read::tensor::{StoredValue, TensorData};
 use crate::read::{tensor_file, torch};
 
 /// Classes that the pickled description may name.
@@ -66,7 +66,7 @@ pub(super) fn open(place: &CheckpointPlace, files: &dyn Files) -> Result<Checkpo
     };
     let listed = files.list().iter().any(|entry| entry.path == path);
     let source = if listed { files.open(&path)? } else { return Err(missing()) };
-    let graph = parse(&mut Input::new(source.as_ref(), 0, source.len()), &|name| CLASSES.contains(&name))?;
+    let graph = parse(&mut PickleInput::new(source.as_ref(), 0, source.len()), &|name| CLASSES.contains(&name))?;
     let description = Description { graph: &graph, name: source.name() };
     let stored = description.stored()?;
     let (mut checkpoint, mut opened) = (Checkpoint::default(), Opened::new(&folder, files));
@@ -90,7 +90,7 @@ fn facts(folder: &str, files: &dyn Files) -> ModelFacts {
     let common = files.list().iter().find(|entry| entry.path == path);
     let values = common.and_then(|entry| tensor_file::open_with_facts(files.open(&entry.path).ok()?).ok());
     let told = values.map(|values| Arguments::among(&values).facts()).unwrap_or_default();
-    told.or(&super::arguments::of_configuration(folder, files))
+    told.or(&super::arguments::configuration_facts(folder, files))
 }
 
 /// Name of a weight, or of an optimizer's moment as `weight@exp_avg`; `None` for other states of an optimizer.
@@ -109,9 +109,9 @@ fn weight_name(name: &str) -> Option<String> {
 }
 
 /// Adds a tensor. A tensor that stacks all layers is split into one tensor per layer.
-fn insert(parameters: &mut BTreeMap<String, Parameter>, name: &str, parameter: Parameter) {
+fn insert(parameters: &mut BTreeMap<String, CheckpointParameter>, name: &str, parameter: CheckpointParameter) {
     let (weight, moment) = name.split_once('@').map_or((name, None), |(weight, moment)| (weight, Some(moment)));
-    let Some((has_experts, layer_name)) = of_stack(weight.strip_prefix("model.").unwrap_or(weight)) else {
+    let Some((has_experts, layer_name)) = unstacked_names(weight.strip_prefix("model.").unwrap_or(weight)) else {
         parameters.insert(name.to_owned(), parameter);
         return;
     };
@@ -119,7 +119,7 @@ fn insert(parameters: &mut BTreeMap<String, Parameter>, name: &str, parameter: P
         let name = layer_name(layer, expert);
         moment.map_or(name.clone(), |moment| format!("{name}@{moment}"))
     };
-    let Parameter::Tensor(stack) = parameter else {
+    let CheckpointParameter::Tensor(stack) = parameter else {
         parameters.insert(named(0, 0), parameter);
         return;
     };
@@ -127,13 +127,14 @@ fn insert(parameters: &mut BTreeMap<String, Parameter>, name: &str, parameter: P
     let experts = if has_experts { stack.shape.get(1).copied().unwrap_or(0) } else { 1 };
     if layers.checked_mul(experts).is_none_or(|count| count > MAX_STACKED) {
         let reason = format!("it stacks {layers} layers and {experts} experts, and {MAX_STACKED} are read at most");
-        parameters.insert(named(0, 0), Parameter::Unread(reason));
+        parameters.insert(named(0, 0), CheckpointParameter::Unread(reason));
         return;
     }
     for layer in 0..layers {
         for expert in 0..experts {
             let part = of_stacked(&stack, layer, has_experts.then_some(expert));
-            let part = part.map_or_else(|error| Parameter::Unread(error.to_string()), Parameter::Tensor);
+            let part =
+                part.map_or_else(|error| CheckpointParameter::Unread(error.to_string()), CheckpointParameter::Tensor);
             parameters.insert(named(layer, expert), part);
         }
     }
@@ -158,22 +159,23 @@ fn tensor(
     offsets: &[(Vec<u64>, Vec<u64>)],
     stored: &BTreeMap<(String, Vec<u64>), StorageInfo>,
     opened: &mut Opened<'_>,
-) -> Result<Parameter> {
+) -> Result<CheckpointParameter> {
     let mut parts = Vec::new();
     for (offset, lens) in offsets {
         let Some(at) = stored.get(&(name.to_owned(), offset.clone())) else {
-            return Ok(Parameter::Unread(format!("no file is named for its chunk at {offset:?}")));
+            return Ok(CheckpointParameter::Unread(format!("no file is named for its chunk at {offset:?}")));
         };
         match opened.chunk(at)? {
             Ok(chunk) if chunk.shape == *lens => parts.push((offset.clone(), chunk)),
             Ok(chunk) => {
                 let reason = format!("its chunk at {offset:?} is {:?}, described as {lens:?}", chunk.shape);
-                return Ok(Parameter::Unread(reason));
+                return Ok(CheckpointParameter::Unread(reason));
             }
-            Err(reason) => return Ok(Parameter::Unread(reason)),
+            Err(reason) => return Ok(CheckpointParameter::Unread(reason)),
         }
     }
-    Ok(grid(name, size, parts).map_or_else(|error| Parameter::Unread(error.message().to_owned()), Parameter::Tensor))
+    Ok(join_grid(name, size, parts)
+        .map_or_else(|error| CheckpointParameter::Unread(error.message().to_owned()), CheckpointParameter::Tensor))
 }
 
 /// Files with chunks, each opened only once.
@@ -217,8 +219,8 @@ impl<'a> Opened<'a> {
             Err(error) => return Ok(Err(error.to_string())),
         };
         Ok(match (values.pop(), values.is_empty()) {
-            (Some((_, Stored::Tensor(tensor))), true) => Ok(tensor),
-            (Some((_, Stored::Unsupported(reason))), true) => Err(reason),
+            (Some((_, StoredValue::Tensor(tensor))), true) => Ok(tensor),
+            (Some((_, StoredValue::Unsupported(reason))), true) => Err(reason),
             _ => Err(format!("{path} holds no single tensor at {}", at.offset)),
         })
     }
@@ -247,8 +249,8 @@ impl ByteSource for Part {
         self.source.read_at(self.offset + offset, buffer)
     }
 
-    fn memory(&self) -> u64 {
-        self.source.memory()
+    fn memory_limit(&self) -> u64 {
+        self.source.memory_limit()
     }
 }
 
@@ -283,8 +285,8 @@ impl Description<'_> {
         Ok(tensors)
     }
 
-    fn tensor(&self, name: &Value, metadata: &Value) -> Option<Described> {
-        let Value::Text(name) = name else { return None };
+    fn tensor(&self, name: &PickleValue, metadata: &PickleValue) -> Option<Described> {
+        let PickleValue::Text(name) = name else { return None };
         let size = self.numbers(self.field(metadata, "size")?)?;
         let chunks = self.graph.sequence(self.field(metadata, "chunks")?)?;
         let chunk =
@@ -306,44 +308,44 @@ impl Description<'_> {
         Ok(stored)
     }
 
-    fn place(&self, index: &Value, info: &Value) -> Option<((String, Vec<u64>), StorageInfo)> {
-        let Value::Text(name) = self.field(index, "fqn")? else { return None };
+    fn place(&self, index: &PickleValue, info: &PickleValue) -> Option<((String, Vec<u64>), StorageInfo)> {
+        let PickleValue::Text(name) = self.field(index, "fqn")? else { return None };
         let offset = match self.field(index, "offset") {
-            None | Some(Value::None) => Vec::new(),
+            None | Some(PickleValue::None) => Vec::new(),
             Some(offset) => self.numbers(offset)?,
         };
-        let Value::Text(file) = self.field(info, "relative_path")? else { return None };
+        let PickleValue::Text(file) = self.field(info, "relative_path")? else { return None };
         let (at, len) = (unsigned(self.field(info, "offset")?)?, unsigned(self.field(info, "length")?)?);
         Some(((name.to_string(), offset), StorageInfo { file: file.to_string(), offset: at, len }))
     }
 
     /// Value of a field of an instance. The state of the instance is a dictionary, or a pair whose second part is one.
-    fn field(&self, instance: &Value, name: &str) -> Option<&Value> {
-        let Node::Call { state: Some(state), .. } = self.graph.node(instance)? else { return None };
+    fn field(&self, instance: &PickleValue, name: &str) -> Option<&PickleValue> {
+        let PickleNode::Call { state: Some(state), .. } = self.graph.node(instance)? else { return None };
         let state = match self.graph.sequence(state) {
             Some([_, state]) => state,
             _ => state,
         };
         self.items(state)?
             .iter()
-            .find(|(key, _)| matches!(key, Value::Text(key) if key.as_ref() == name))
+            .find(|(key, _)| matches!(key, PickleValue::Text(key) if key.as_ref() == name))
             .map(|(_, value)| value)
     }
 
-    fn is_of(&self, instance: &Value, class: &str) -> bool {
-        matches!(self.graph.node(instance), Some(Node::Call { callable, .. }) if callable.ends_with(class))
+    fn is_of(&self, instance: &PickleValue, class: &str) -> bool {
+        matches!(self.graph.node(instance), Some(PickleNode::Call { callable, .. }) if callable.ends_with(class))
     }
 
-    fn items(&self, value: &Value) -> Option<&[(Value, Value)]> {
+    fn items(&self, value: &PickleValue) -> Option<&[(PickleValue, PickleValue)]> {
         match self.graph.node(value)? {
-            Node::Dict(items) | Node::Call { items, .. } => Some(items),
+            PickleNode::Dict(items) | PickleNode::Call { items, .. } => Some(items),
             _ => None,
         }
     }
 
-    fn numbers(&self, value: &Value) -> Option<Vec<u64>> {
+    fn numbers(&self, value: &PickleValue) -> Option<Vec<u64>> {
         let value = match self.graph.node(value) {
-            Some(Node::Call { arguments, .. }) => arguments.first()?,
+            Some(PickleNode::Call { arguments, .. }) => arguments.first()?,
             _ => value,
         };
         self.graph.sequence(value)?.iter().map(unsigned).collect()
@@ -354,9 +356,9 @@ impl Description<'_> {
     }
 }
 
-fn unsigned(value: &Value) -> Option<u64> {
+fn unsigned(value: &PickleValue) -> Option<u64> {
     match value {
-        Value::Int(number) => u64::try_from(*number).ok(),
+        PickleValue::Int(number) => u64::try_from(*number).ok(),
         _ => None,
     }
 }

@@ -6,13 +6,13 @@
 
 use std::collections::BTreeMap;
 
-use super::opened::{Checkpoint, Parameter};
+use super::opened::{Checkpoint, CheckpointParameter};
 use super::place::CheckpointPlace;
 use crate::error::Result;
 use crate::fetch::Files;
 use crate::layout::{Layout, LayoutSource};
-use crate::read::joined::grid;
-use crate::read::tensor::{Part, Stored, TensorData};
+use crate::read::joined::join_grid;
+use crate::read::tensor::{StoredValue, TensorData, TensorPart};
 use crate::read::tensor_file;
 
 use super::gathered::{file_of, number_behind};
@@ -31,11 +31,11 @@ pub(super) fn open(place: &CheckpointPlace, files: &dyn Files) -> Result<Checkpo
         ranks = ranks.max(number_behind(file, "world_size_").unwrap_or(1));
         for (name, stored) in tensor_file::open_with_facts(files.open(path)?)? {
             match stored {
-                Stored::Part(part) => {
+                StoredValue::Part(part) => {
                     let parts = whole.entry(name).or_insert_with(|| Parts::of(&part));
                     parts.add(part, rank);
                 }
-                stored => checkpoint.add(vec![(name, stored)]),
+                stored => checkpoint.add_stored(vec![(name, stored)]),
             }
         }
     }
@@ -47,9 +47,11 @@ pub(super) fn open(place: &CheckpointPlace, files: &dyn Files) -> Result<Checkpo
     }
     for (name, parts) in whole {
         let tensor = parts.joined(&name);
-        checkpoint.parameters.insert(name, tensor.map_or_else(Parameter::Unread, Parameter::Tensor));
+        checkpoint
+            .parameters
+            .insert(name, tensor.map_or_else(CheckpointParameter::Unread, CheckpointParameter::Tensor));
     }
-    checkpoint.facts = super::arguments::of_configuration(&place.folder(), files);
+    checkpoint.facts = super::arguments::configuration_facts(&place.folder(), files);
     checkpoint.layout = Some(Layout { dp: ranks, fsdp: true, ..Layout::single(LayoutSource::Files) });
     Ok(checkpoint)
 }
@@ -72,12 +74,12 @@ struct Parts {
 }
 
 impl Parts {
-    fn of(part: &Part) -> Self {
+    fn of(part: &TensorPart) -> Self {
         Self { shape: part.shape.clone(), parts: BTreeMap::new(), fault: None }
     }
 
-    fn add(&mut self, part: Part, rank: u32) {
-        let place = part.place(rank);
+    fn add(&mut self, part: TensorPart, rank: u32) {
+        let place = part.place_of_rank(rank);
         let file = part.tensor.name().to_owned();
         match place {
             _ if part.shape != self.shape => {
@@ -98,6 +100,6 @@ impl Parts {
         if let Some(fault) = self.fault {
             return Err(fault);
         }
-        grid(name, &self.shape, self.parts.into_iter().collect()).map_err(|error| error.message().to_owned())
+        join_grid(name, &self.shape, self.parts.into_iter().collect()).map_err(|error| error.message().to_owned())
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::place::{CheckpointPlace, Format};
+use super::place::{CheckpointFormat, CheckpointPlace};
 
 /// Removes the single files that are shards of an index in the list.
 pub fn without_shards(places: Vec<CheckpointPlace>) -> Vec<CheckpointPlace> {
@@ -15,17 +15,20 @@ pub fn without_shards(places: Vec<CheckpointPlace>) -> Vec<CheckpointPlace> {
 }
 
 /// Combines the files of each folder into one checkpoint if their format `is_wanted`; all others stay as they are.
-pub fn gathered(places: Vec<CheckpointPlace>, is_wanted: impl Fn(Format) -> bool) -> Vec<CheckpointPlace> {
+pub fn gather_folders(
+    places: Vec<CheckpointPlace>,
+    is_wanted: impl Fn(CheckpointFormat) -> bool,
+) -> Vec<CheckpointPlace> {
     let partitioned: BTreeSet<String> = places
         .iter()
         .filter(|place| is_partition(file_of(&place.path)))
         .map(|place| folder_of(&place.path).to_owned())
         .collect();
     let mut gathered: Vec<CheckpointPlace> = Vec::new();
-    let mut folders: BTreeMap<(Format, String), usize> = BTreeMap::new();
+    let mut folders: BTreeMap<(CheckpointFormat, String), usize> = BTreeMap::new();
     for place in places {
         let key = match place.format {
-            Format::Fsdp => Some((Format::Fsdp, without_rank(&place.path))),
+            CheckpointFormat::Fsdp => Some((CheckpointFormat::Fsdp, without_rank(&place.path))),
             _ => format_of(&place.path, &partitioned),
         };
         let key = key.filter(|(format, _)| is_wanted(*format));
@@ -55,17 +58,17 @@ pub(super) fn is_description(path: &str) -> bool {
 pub(super) const DESCRIPTION: &str = ".metadata";
 
 /// Format that a file belongs to by its name, and the folder of the checkpoint.
-fn format_of(path: &str, partitioned: &BTreeSet<String>) -> Option<(Format, String)> {
+fn format_of(path: &str, partitioned: &BTreeSet<String>) -> Option<(CheckpointFormat, String)> {
     let (folder, file) = (folder_of(path), file_of(path));
     if file == DESCRIPTION || is_chunk_file(file) {
-        return Some((Format::Dcp, folder.to_owned()));
+        return Some((CheckpointFormat::Dcp, folder.to_owned()));
     }
     let (above, rank) = (folder_of(folder), file_of(folder));
     if rank_numbers(rank).is_some() {
-        return Some((Format::Megatron, above.to_owned()));
+        return Some((CheckpointFormat::Megatron, above.to_owned()));
     }
     let is_part = is_partition(file) || (file.contains("mp_rank_") && file.ends_with("_model_states.pt"));
-    (is_part && partitioned.contains(folder)).then(|| (Format::Zero, folder.to_owned()))
+    (is_part && partitioned.contains(folder)).then(|| (CheckpointFormat::Zero, folder.to_owned()))
 }
 
 /// Path without the rank, the number of ranks and the file extension: `actor/model` of `actor/model_world_size_8_rank_0.pt`.
@@ -127,20 +130,21 @@ mod tests {
             "plain/mp_rank_00_model_states.pt",
             "mp_rank_00/model.pt",
         ];
-        let places: Vec<CheckpointPlace> = files.iter().map(|path| CheckpointPlace::file((*path).to_owned())).collect();
-        let whole = gathered(places.clone(), |_| true);
-        let told: Vec<(&str, Format, usize)> =
+        let places: Vec<CheckpointPlace> =
+            files.iter().map(|path| CheckpointPlace::from_file((*path).to_owned())).collect();
+        let whole = gather_folders(places.clone(), |_| true);
+        let told: Vec<(&str, CheckpointFormat, usize)> =
             whole.iter().map(|place| (place.path.as_str(), place.format, place.shards.len())).collect();
         let expected = [
-            ("run/iter_0000010", Format::Megatron, 2),
-            ("run/iter_0000020", Format::Megatron, 1),
-            ("dcp", Format::Dcp, 2),
-            ("zero", Format::Zero, 2),
-            ("plain/mp_rank_00_model_states.pt", Format::Whole, 1),
-            ("mp_rank_*", Format::Megatron, 1),
+            ("run/iter_0000010", CheckpointFormat::Megatron, 2),
+            ("run/iter_0000020", CheckpointFormat::Megatron, 1),
+            ("dcp", CheckpointFormat::Dcp, 2),
+            ("zero", CheckpointFormat::Zero, 2),
+            ("plain/mp_rank_00_model_states.pt", CheckpointFormat::Whole, 1),
+            ("mp_rank_*", CheckpointFormat::Megatron, 1),
         ];
         assert_eq!(told, expected);
-        assert_eq!(gathered(places.clone(), |_| false), places);
+        assert_eq!(gather_folders(places.clone(), |_| false), places);
     }
 
     #[test]

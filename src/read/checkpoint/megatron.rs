@@ -8,13 +8,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::arguments::Arguments;
 use super::gathered::{file_of, folder_of, rank_numbers};
-use super::megatron_names::{modern, numbers, renumbered};
-use super::opened::{Checkpoint, Parameter, Piece, Pieces};
+use super::megatron_names::{core_name, layer_and_expert, renumbered};
+use super::opened::{Checkpoint, CheckpointParameter, ParameterPiece, ParameterPieces};
 use super::place::CheckpointPlace;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::Files;
 use crate::layout::{Layout, LayoutSource};
-use crate::read::tensor::Stored;
+use crate::read::tensor::StoredValue;
 use crate::read::tensor_file;
 
 /// Most ranks that files or arguments may name. The limit covers the largest runs, and keeps the list of missing files short.
@@ -39,7 +39,7 @@ pub(super) fn open(place: &CheckpointPlace, files: &dyn Files) -> Result<Checkpo
     let missing = sizes.missing(&ranks);
     let numbering = Numbering::of(&ranks, &sizes, arguments);
     let unread_states = ranks.iter().map(|rank| rank.unread_states).sum();
-    let parameters = whole(ranks, &sizes, &numbering);
+    let parameters = global_parameters(ranks, &sizes, &numbering);
     Ok(Checkpoint { parameters, facts, missing, layout: Some(layout), unread_states, ..Checkpoint::default() })
 }
 
@@ -50,7 +50,7 @@ struct RankFile {
     numbers: Vec<u32>,
     arguments: Arguments,
     /// Tensors of each chunk of the model, with their local names.
-    chunks: BTreeMap<u32, Vec<(String, Parameter)>>,
+    chunks: BTreeMap<u32, Vec<(String, CheckpointParameter)>>,
     unread_states: u64,
 }
 
@@ -60,17 +60,17 @@ impl RankFile {
         let values = tensor_file::open_with_facts(files.open(path)?)?;
         let arguments = Arguments::among(&values);
         let version = values.iter().find_map(|(name, stored)| match stored {
-            Stored::Plain(version) if name == "checkpoint_version" => version.parse().ok(),
+            StoredValue::Plain(version) if name == "checkpoint_version" => version.parse().ok(),
             _ => None,
         });
         let (mut chunks, mut unread_states) = (BTreeMap::<u32, Vec<_>>::new(), 0);
         for (name, stored) in values {
             let Some((chunk, name)) = chunk_of(&name) else {
-                unread_states += u64::from(matches!(stored, Stored::Tensor(_)) && name.starts_with("optimizer"));
+                unread_states += u64::from(matches!(stored, StoredValue::Tensor(_)) && name.starts_with("optimizer"));
                 continue;
             };
-            if let (Some(name), Some(parameter)) = (modern(name), Parameter::of(stored)) {
-                let unread = unread(&name, version).map(|reason| Parameter::Unread(reason.into()));
+            if let (Some(name), Some(parameter)) = (core_name(name), CheckpointParameter::from_stored(stored)) {
+                let unread = unread(&name, version).map(|reason| CheckpointParameter::Unread(reason.into()));
                 chunks.entry(chunk).or_default().push((name, unread.unwrap_or(parameter)));
             }
         }
@@ -130,7 +130,7 @@ impl Sizes {
         let count = ranks.iter().map(|rank| rank.numbers.len()).max().unwrap_or(0);
         let has_all = |rank: &RankFile| {
             rank.names().any(|name| name.starts_with("embedding."))
-                && rank.names().any(|name| numbers(name).1.is_some())
+                && rank.names().any(|name| layer_and_expert(name).1.is_some())
         };
         let is_second_expert = count == 2
             && match (pp.unwrap_or(1) > 1, ep.unwrap_or(1) > 1) {
@@ -225,7 +225,7 @@ impl Numbering {
         for rank in ranks {
             for (chunk, tensors) in &rank.chunks {
                 let own = layers.entry((sizes.place(rank).pp, *chunk)).or_default();
-                for (layer, expert) in tensors.iter().map(|(name, _)| numbers(name)) {
+                for (layer, expert) in tensors.iter().map(|(name, _)| layer_and_expert(name)) {
                     *own = layer.map_or(*own, |layer| layer.saturating_add(1).max(*own));
                     experts = expert.map_or(experts, |expert| expert.saturating_add(1).max(experts));
                 }
@@ -256,14 +256,18 @@ impl Numbering {
 }
 
 /// Collects the pieces of every tensor, by its name in the whole model.
-fn whole(ranks: Vec<RankFile>, sizes: &Sizes, numbering: &Numbering) -> BTreeMap<String, Parameter> {
-    let mut parameters: BTreeMap<String, Parameter> = BTreeMap::new();
+fn global_parameters(
+    ranks: Vec<RankFile>,
+    sizes: &Sizes,
+    numbering: &Numbering,
+) -> BTreeMap<String, CheckpointParameter> {
+    let mut parameters: BTreeMap<String, CheckpointParameter> = BTreeMap::new();
     for rank in ranks {
         let (at, label) = (sizes.place(&rank), rank.rank().to_owned());
         for (chunk, tensors) in rank.chunks {
             for (name, parameter) in tensors {
                 let name = numbering.name(&name, at, chunk);
-                add(&mut parameters, name, (at.tp, &label, sizes.tp), parameter);
+                add_piece(&mut parameters, name, (at.tp, &label, sizes.tp), parameter);
             }
         }
     }
@@ -271,19 +275,21 @@ fn whole(ranks: Vec<RankFile>, sizes: &Sizes, numbering: &Numbering) -> BTreeMap
 }
 
 /// Adds the piece of one rank, given by the rank's number, its name, and the number of ranks.
-pub(super) fn add(
-    parameters: &mut BTreeMap<String, Parameter>,
+pub(super) fn add_piece(
+    parameters: &mut BTreeMap<String, CheckpointParameter>,
     name: String,
     (tp, rank, of): (u32, &str, u32),
-    parameter: Parameter,
+    parameter: CheckpointParameter,
 ) {
-    let entry = parameters.entry(name).or_insert_with(|| Parameter::Pieces(Pieces { of, pieces: Vec::new() }));
+    let entry = parameters
+        .entry(name)
+        .or_insert_with(|| CheckpointParameter::Pieces(ParameterPieces { tp_size: of, pieces: Vec::new() }));
     match (entry, parameter) {
-        (Parameter::Pieces(pieces), Parameter::Tensor(tensor)) => {
-            pieces.pieces.push(Piece { tp, rank: rank.to_owned(), tensor });
+        (CheckpointParameter::Pieces(pieces), CheckpointParameter::Tensor(tensor)) => {
+            pieces.pieces.push(ParameterPiece { tp, rank: rank.to_owned(), tensor });
         }
-        (entry @ Parameter::Pieces(_), Parameter::Unread(reason)) => {
-            *entry = Parameter::Unread(format!("{rank}: {reason}"));
+        (entry @ CheckpointParameter::Pieces(_), CheckpointParameter::Unread(reason)) => {
+            *entry = CheckpointParameter::Unread(format!("{rank}: {reason}"));
         }
         _ => {}
     }

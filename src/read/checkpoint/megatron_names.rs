@@ -16,7 +16,7 @@ const RENAMED: [(&str, &str); 11] = [
 ];
 
 /// Name of a tensor of a chunk in the spelling of Megatron core; `None` if it is not a weight.
-pub(super) fn modern(name: &str) -> Option<String> {
+pub(super) fn core_name(name: &str) -> Option<String> {
     let name = name.strip_prefix("module.").unwrap_or(name);
     let name = name.strip_prefix("language_model.").unwrap_or(name);
     if name.ends_with("_extra_state") || name.ends_with("rotary_pos_emb.inv_freq") {
@@ -71,7 +71,7 @@ pub(super) fn renumbered(name: &str, layer: impl Fn(u64) -> u64, expert: impl Fn
 }
 
 /// Numbers of the layer and of the expert in a name, as far as it has them.
-pub(super) fn numbers(name: &str) -> (Option<u64>, Option<u64>) {
+pub(super) fn layer_and_expert(name: &str) -> (Option<u64>, Option<u64>) {
     match name.strip_prefix("decoder.").and_then(layer_of) {
         Some((layer, rest)) => (Some(layer), expert_of(rest).map(|(expert, _)| expert)),
         None => (None, None),
@@ -87,7 +87,7 @@ fn expert_of(rest: &str) -> Option<(u64, &str)> {
 
 /// Names of the parts of a tensor that stacks all layers, such as `decoder.layers.mlp.linear_fc1.weight`: whether it stacks experts
 /// too, and a function from layer and expert to the name. `None` for any other tensor.
-pub(super) fn of_stack(name: &str) -> Option<(bool, impl Fn(u64, u64) -> String)> {
+pub(super) fn unstacked_names(name: &str) -> Option<(bool, impl Fn(u64, u64) -> String)> {
     let rest = name.strip_prefix("decoder.layers.").filter(|rest| layer_of(&format!("layers.{rest}")).is_none())?;
     let rest = modern_inside(rest);
     let experts = rest.strip_prefix("mlp.experts.experts.").map(str::to_owned);
@@ -127,9 +127,9 @@ mod tests {
                 "decoder.layers.2.mlp.experts.local_experts.7.linear_fc2.weight",
             ),
         ] {
-            assert_eq!(modern(old).as_deref(), Some(new), "{old}");
+            assert_eq!(core_name(old).as_deref(), Some(new), "{old}");
         }
-        assert_eq!(modern("decoder.layers.0.self_attention._extra_state"), None);
+        assert_eq!(core_name("decoder.layers.0.self_attention._extra_state"), None);
     }
 
     #[test]
@@ -137,16 +137,17 @@ mod tests {
         let name = "decoder.layers.1.mlp.experts.local_experts.0.linear_fc1.weight";
         let renumbered = renumbered(name, |layer| layer + 4, |expert| expert + 2);
         assert_eq!(renumbered, "decoder.layers.5.mlp.experts.local_experts.2.linear_fc1.weight");
-        assert_eq!(numbers(name), (Some(1), Some(0)));
+        assert_eq!(layer_and_expert(name), (Some(1), Some(0)));
     }
 
     #[test]
     fn a_stack_gives_a_name_for_each_layer() {
-        let (experts, name) = of_stack("decoder.layers.self_attention.linear_qkv.layer_norm_weight").expect("a stack");
+        let (experts, name) =
+            unstacked_names("decoder.layers.self_attention.linear_qkv.layer_norm_weight").expect("a stack");
         assert_eq!((experts, name(2, 0).as_str()), (false, "decoder.layers.2.input_layernorm.weight"));
-        let (experts, name) = of_stack("decoder.layers.mlp.experts.experts.linear_fc1.weight").expect("a stack");
+        let (experts, name) = unstacked_names("decoder.layers.mlp.experts.experts.linear_fc1.weight").expect("a stack");
         assert!(experts);
         assert_eq!(name(1, 3), "decoder.layers.1.mlp.experts.local_experts.3.linear_fc1.weight");
-        assert!(of_stack("decoder.layers.0.mlp.linear_fc1.weight").is_none());
+        assert!(unstacked_names("decoder.layers.0.mlp.linear_fc1.weight").is_none());
     }
 }

@@ -2,15 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use super::settings::{Plain, names_state};
+use super::settings::{PlainValues, names_state};
 use crate::layout::Layout;
-use crate::read::tensor::{Stored, TensorData};
+use crate::read::tensor::{StoredValue, TensorData};
 
 /// An opened checkpoint. Elements are not read yet.
 #[derive(Debug, Default)]
 pub struct Checkpoint {
     /// Tensors by name. In a checkpoint that is cut over ranks, the names are those of the whole model.
-    pub parameters: BTreeMap<String, Parameter>,
+    pub parameters: BTreeMap<String, CheckpointParameter>,
     /// Facts about the model.
     pub facts: ModelFacts,
     /// Paths of missing files, which the names or numbers of other files require.
@@ -20,25 +20,25 @@ pub struct Checkpoint {
     /// Number of tensors of the optimizer that are present but not read.
     pub unread_states: u64,
     /// Scales of quantised weights, by the weight's name.
-    pub scales: BTreeMap<String, Scale>,
+    pub scales: BTreeMap<String, WeightScale>,
     /// Values that are not tensors.
-    pub plain: Plain,
+    pub plain: PlainValues,
 }
 
 /// Scale of the codes of a quantised weight. The value of an element is `(code - zero) * factor / divisor`.
 #[derive(Debug)]
-pub struct Scale {
+pub struct WeightScale {
     /// Factors, one per block of the weight.
-    pub factors: Spread,
+    pub factors: BlockNumbers,
     /// Zero points, one per block; `None` if all zero points are 0.
-    pub zeros: Option<Spread>,
+    pub zeros: Option<BlockNumbers>,
     /// Number that all factors are divided by.
     pub divisor: f32,
 }
 
 /// Numbers of which each one applies to a block of a larger tensor.
 #[derive(Debug)]
-pub struct Spread {
+pub struct BlockNumbers {
     /// One number per block.
     pub numbers: TensorData,
     /// Length of a block along each axis of the larger tensor.
@@ -51,27 +51,27 @@ pub struct Spread {
 
 /// One tensor of a checkpoint.
 #[derive(Debug)]
-pub enum Parameter {
+pub enum CheckpointParameter {
     /// A tensor that can be read.
     Tensor(TensorData),
     /// Reason why a tensor that exists, or that an index names, cannot be read.
     Unread(String),
     /// Pieces on ranks. The way they are joined depends on the tensor.
-    Pieces(Pieces),
+    Pieces(ParameterPieces),
 }
 
 /// Pieces of one tensor on tensor-parallel ranks.
 #[derive(Debug)]
-pub struct Pieces {
+pub struct ParameterPieces {
     /// Number of tensor-parallel ranks.
-    pub of: u32,
+    pub tp_size: u32,
     /// The pieces. A rank may have several if other ranks hold copies.
-    pub pieces: Vec<Piece>,
+    pub pieces: Vec<ParameterPiece>,
 }
 
 /// Piece of a tensor.
 #[derive(Debug)]
-pub struct Piece {
+pub struct ParameterPiece {
     /// Tensor-parallel rank.
     pub tp: u32,
     /// Name of the rank, for messages.
@@ -106,34 +106,38 @@ impl ModelFacts {
     }
 }
 
-impl Pieces {
+impl ParameterPieces {
     /// Returns another handle on the same pieces, without copying elements.
     pub(crate) fn again(&self) -> Self {
-        let piece = |piece: &Piece| Piece { tp: piece.tp, rank: piece.rank.clone(), tensor: piece.tensor.again() };
-        Self { of: self.of, pieces: self.pieces.iter().map(piece).collect() }
+        let piece = |piece: &ParameterPiece| ParameterPiece {
+            tp: piece.tp,
+            rank: piece.rank.clone(),
+            tensor: piece.tensor.new_handle(),
+        };
+        Self { tp_size: self.tp_size, pieces: self.pieces.iter().map(piece).collect() }
     }
 }
 
 impl Checkpoint {
     /// Adds the tensors of a file under their names. A name that is already present keeps its tensor.
-    pub(super) fn add(&mut self, stored: Vec<(String, Stored)>) {
+    pub(super) fn add_stored(&mut self, stored: Vec<(String, StoredValue)>) {
         for (name, stored) in stored {
-            if let Some(parameter) = Parameter::of(stored) {
+            if let Some(parameter) = CheckpointParameter::from_stored(stored) {
                 self.parameters.entry(name).or_insert(parameter);
             }
         }
     }
 }
 
-impl Parameter {
+impl CheckpointParameter {
     /// Tensor of a stored value, or the reason why it is not read; `None` for plain values.
-    pub(super) fn of(stored: Stored) -> Option<Self> {
+    pub(super) fn from_stored(stored: StoredValue) -> Option<Self> {
         match stored {
-            Stored::Tensor(tensor) => Some(Self::Tensor(tensor)),
-            Stored::Unsupported(reason) => Some(Self::Unread(reason)),
-            Stored::Plain(_) | Stored::Shape(_) => None,
-            Stored::Part(part) if part.tensor.shape == part.shape => Some(Self::Tensor(part.tensor)),
-            Stored::Part(part) => Some(Self::Unread(format!(
+            StoredValue::Tensor(tensor) => Some(Self::Tensor(tensor)),
+            StoredValue::Unsupported(reason) => Some(Self::Unread(reason)),
+            StoredValue::Plain(_) | StoredValue::Shape(_) => None,
+            StoredValue::Part(part) if part.tensor.shape == part.shape => Some(Self::Tensor(part.tensor)),
+            StoredValue::Part(part) => Some(Self::Unread(format!(
                 "it is the part {:?} of a tensor of shape {:?}; give the files of all ranks",
                 part.tensor.shape, part.shape
             ))),
@@ -156,13 +160,13 @@ impl Parameter {
 mod tests {
     use super::*;
     use crate::dtype::Dtype;
-    use crate::fetch::Memory;
-    use crate::read::tensor::{ByteOrder, Placement};
+    use crate::fetch::MemorySource;
+    use crate::read::tensor::{ByteOrder, ElementPlacement};
 
-    fn parameter(dtype: Dtype) -> Parameter {
-        let source = std::sync::Arc::new(Memory::new("rng.pt", vec![0; 8]));
-        let placement = Placement { offset: 0, len: 8, strides: None, order: ByteOrder::Little };
-        Parameter::Tensor(TensorData::new(source, dtype, vec![1], placement).expect("a tensor"))
+    fn parameter(dtype: Dtype) -> CheckpointParameter {
+        let source = std::sync::Arc::new(MemorySource::new("rng.pt", vec![0; 8]));
+        let placement = ElementPlacement { offset: 0, len: 8, strides: None, order: ByteOrder::Little };
+        CheckpointParameter::Tensor(TensorData::new(source, dtype, vec![1], placement).expect("a tensor"))
     }
 
     #[test]

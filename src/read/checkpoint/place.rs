@@ -10,12 +10,12 @@ pub struct CheckpointPlace {
     /// Files with tensors, each with the tensor names that the index gives for it; no names without an index.
     pub shards: BTreeMap<String, Vec<String>>,
     /// Format of the folder.
-    pub format: Format,
+    pub format: CheckpointFormat,
 }
 
 /// Format of a checkpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Format {
+pub enum CheckpointFormat {
     /// Whole tensors in one file, or in shards with an index.
     Whole,
     /// Folders `mp_rank_TT` of Megatron.
@@ -30,28 +30,28 @@ pub enum Format {
 
 impl CheckpointPlace {
     /// Creates the place of a checkpoint in one file.
-    pub fn file(path: String) -> Self {
-        Self { shards: BTreeMap::from([(path.clone(), Vec::new())]), path, format: Format::Whole }
+    pub fn from_file(path: String) -> Self {
+        Self { shards: BTreeMap::from([(path.clone(), Vec::new())]), path, format: CheckpointFormat::Whole }
     }
 
     /// Creates the place of one rank's file, of a checkpoint that is cut over ranks.
-    pub fn part(path: String) -> Self {
-        Self { format: Format::Fsdp, ..Self::file(path) }
+    pub fn from_rank_file(path: String) -> Self {
+        Self { format: CheckpointFormat::Fsdp, ..Self::from_file(path) }
     }
 
     /// Creates the place of the checkpoint that the index at `path` describes.
-    pub fn sharded(path: String, shards: BTreeMap<String, Vec<String>>) -> Self {
+    pub fn from_index(path: String, shards: BTreeMap<String, Vec<String>>) -> Self {
         let folder = path.rsplit_once('/').map_or(String::new(), |(folder, _)| format!("{folder}/"));
         let shards = shards.into_iter().map(|(file, names)| (format!("{folder}{file}"), names)).collect();
-        Self { path, shards, format: Format::Whole }
+        Self { path, shards, format: CheckpointFormat::Whole }
     }
 
     /// Creates the place of the checkpoint whose ranks' files are in `folder`, which is empty for the side's root.
-    pub(super) fn folder_of_ranks(folder: &str, format: Format) -> Self {
+    pub(super) fn folder_of_ranks(folder: &str, format: CheckpointFormat) -> Self {
         let root = match format {
-            Format::Whole | Format::Megatron | Format::Fsdp => "mp_rank_*",
-            Format::Dcp => ".metadata",
-            Format::Zero => "zero_pp_rank_*",
+            CheckpointFormat::Whole | CheckpointFormat::Megatron | CheckpointFormat::Fsdp => "mp_rank_*",
+            CheckpointFormat::Dcp => ".metadata",
+            CheckpointFormat::Zero => "zero_pp_rank_*",
         };
         let path = if folder.is_empty() { root } else { folder };
         Self { path: path.to_owned(), shards: BTreeMap::new(), format }
@@ -62,9 +62,9 @@ impl CheckpointPlace {
         let above = |path: &str| path.rsplit_once('/').map_or(String::new(), |(folder, _)| folder.to_owned());
         let file = self.shards.keys().next().map_or("", String::as_str);
         let folder = match self.format {
-            Format::Whole => above(&self.path),
-            Format::Dcp | Format::Zero | Format::Fsdp => above(file),
-            Format::Megatron => above(&above(file)),
+            CheckpointFormat::Whole => above(&self.path),
+            CheckpointFormat::Dcp | CheckpointFormat::Zero | CheckpointFormat::Fsdp => above(file),
+            CheckpointFormat::Megatron => above(&above(file)),
         };
         if folder.is_empty() { folder } else { format!("{folder}/") }
     }

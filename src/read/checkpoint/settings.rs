@@ -4,10 +4,10 @@
 use std::collections::BTreeMap;
 
 use super::gathered::file_of;
-use super::place::{CheckpointPlace, Format};
+use super::place::{CheckpointFormat, CheckpointPlace};
 use crate::fetch::Files;
 use crate::read::json::{self, Json};
-use crate::read::tensor::{Stored, TensorData};
+use crate::read::tensor::{StoredValue, TensorData};
 use crate::read::tensor_file;
 
 /// Configuration files that libraries write next to a checkpoint.
@@ -27,7 +27,7 @@ const MAX_LIST: usize = 1 << 10;
 
 /// Plain values of a checkpoint.
 #[derive(Debug, Default)]
-pub struct Plain {
+pub struct PlainValues {
     /// Values inside the checkpoint's own files, by their names there.
     pub inside: BTreeMap<String, String>,
     /// Values of the files next to it, by name of the file and name of the value.
@@ -39,9 +39,9 @@ pub struct Plain {
     pub tied: Option<BTreeMap<String, String>>,
 }
 
-impl Plain {
+impl PlainValues {
     /// Adds the plain values of a file and, for a torch file, the names of tensors that share their elements.
-    pub(super) fn take(&mut self, values: &[(String, Stored)], is_torch: bool) {
+    pub(super) fn add_file(&mut self, values: &[(String, StoredValue)], is_torch: bool) {
         let room = MAX_VALUES.saturating_sub(self.inside.len());
         self.inside.extend(plain(values).take(room));
         if !is_torch {
@@ -50,7 +50,7 @@ impl Plain {
         let tied = self.tied.get_or_insert_default();
         let mut seen: BTreeMap<(u64, &[u64]), &str> = BTreeMap::new();
         let tensors = values.iter().filter_map(|(name, stored)| match stored {
-            Stored::Tensor(tensor) if tensor.elements() > 1 => Some((name.as_str(), tensor)),
+            StoredValue::Tensor(tensor) if tensor.elements() > 1 => Some((name.as_str(), tensor)),
             _ => None,
         });
         for (name, tensor) in tensors {
@@ -76,7 +76,7 @@ impl Plain {
                 self.read_values(&entry.path, place, files);
             }
         }
-        if place.format == Format::Whole {
+        if place.format == CheckpointFormat::Whole {
             return;
         }
         let (first, last) =
@@ -119,10 +119,10 @@ impl Plain {
             return;
         }
         let Ok(values) = files.open(path).and_then(tensor_file::open_all) else { return };
-        let is_model = |(_, stored): &(String, Stored)| match stored {
-            Stored::Tensor(tensor) => tensor.dtype.is_float(),
-            Stored::Part(_) | Stored::Unsupported(_) => true,
-            Stored::Plain(_) | Stored::Shape(_) => false,
+        let is_model = |(_, stored): &(String, StoredValue)| match stored {
+            StoredValue::Tensor(tensor) => tensor.dtype.is_float(),
+            StoredValue::Part(_) | StoredValue::Unsupported(_) => true,
+            StoredValue::Plain(_) | StoredValue::Shape(_) => false,
         };
         if !values.iter().any(is_model) {
             self.beside.insert(name, plain(&values).take(MAX_VALUES).collect());
@@ -144,14 +144,14 @@ fn without_rank(file: &str) -> String {
 }
 
 /// Plain values of a file, without states of random generators and without numbered lists of parameters.
-fn plain(values: &[(String, Stored)]) -> impl Iterator<Item = (String, String)> {
+fn plain(values: &[(String, StoredValue)]) -> impl Iterator<Item = (String, String)> {
     let is_listed = |name: &str| {
         let mut parts = name.rsplit('.');
         let (last, before) = (parts.next().unwrap_or_default(), parts.next());
         before == Some("params") && last.bytes().all(|letter| letter.is_ascii_digit())
     };
     values.iter().filter_map(move |(name, stored)| match stored {
-        Stored::Plain(value) if !is_listed(name) && !name.split('.').any(names_state) => {
+        StoredValue::Plain(value) if !is_listed(name) && !name.split('.').any(names_state) => {
             Some((name.clone(), value.clone()))
         }
         _ => None,

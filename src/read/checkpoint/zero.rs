@@ -7,15 +7,15 @@
 use std::collections::BTreeMap;
 
 use super::gathered::{file_of, folder_of, number_behind};
-use super::megatron::add;
-use super::megatron_names::modern;
-use super::opened::{Checkpoint, Parameter};
+use super::megatron::add_piece;
+use super::megatron_names::core_name;
+use super::opened::{Checkpoint, CheckpointParameter};
 use super::place::CheckpointPlace;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::Files;
 use crate::layout::{Layout, LayoutSource};
-use crate::read::joined::joined;
-use crate::read::tensor::{Stored, TensorData};
+use crate::read::joined::join_along_axis;
+use crate::read::tensor::{StoredValue, TensorData};
 use crate::read::tensor_file;
 
 /// Most ranks that files may name.
@@ -64,13 +64,13 @@ pub(super) fn open(place: &CheckpointPlace, files: &dyn Files) -> Result<Checkpo
         for (name, parameter) in rank.parameters(&place.path)? {
             if of == 1 {
                 checkpoint.parameters.insert(name, parameter);
-            } else if let Some(name) = modern(&name) {
-                add(&mut checkpoint.parameters, name, (tp, &format!("mp_rank_{tp:02}"), of), parameter);
+            } else if let Some(name) = core_name(&name) {
+                add_piece(&mut checkpoint.parameters, name, (tp, &format!("mp_rank_{tp:02}"), of), parameter);
             }
         }
     }
     checkpoint.layout = Some(Layout { tp: of, dp, ..Layout::single(LayoutSource::Files) });
-    checkpoint.facts = super::arguments::of_configuration(&place.folder(), files);
+    checkpoint.facts = super::arguments::configuration_facts(&place.folder(), files);
     Ok(checkpoint)
 }
 
@@ -82,7 +82,7 @@ struct ModelRank {
     /// Number of data-parallel ranks that the model's states record; 0 if they do not.
     told_size: u32,
     /// Buffers, which belong to no group.
-    others: Vec<(String, Parameter)>,
+    others: Vec<(String, CheckpointParameter)>,
     partitions: BTreeMap<u32, Partition>,
     /// Path of one partition's file.
     example: Option<String>,
@@ -101,13 +101,13 @@ struct Partition {
 }
 
 impl Partition {
-    fn of(values: Vec<(String, Stored)>) -> Self {
+    fn of(values: Vec<(String, StoredValue)>) -> Self {
         let mut partition = Self::default();
         for (name, stored) in values {
             let Some(inside) = name.strip_prefix("optimizer_state_dict.") else { continue };
             match stored {
-                Stored::Tensor(tensor) => partition.take(inside, tensor),
-                Stored::Plain(value) if inside.starts_with("partition_count") => {
+                StoredValue::Tensor(tensor) => partition.take(inside, tensor),
+                StoredValue::Plain(value) if inside.starts_with("partition_count") => {
                     partition.told_size = value.parse().unwrap_or(0).max(partition.told_size);
                 }
                 _ => {}
@@ -148,10 +148,10 @@ impl Partition {
 
 impl ModelRank {
     /// Adds names, shapes and buffers from a file with the model's states.
-    fn take_model(&mut self, values: Vec<(String, Stored)>) {
+    fn take_model(&mut self, values: Vec<(String, StoredValue)>) {
         for (name, stored) in values {
             match stored {
-                Stored::Shape(shape) => {
+                StoredValue::Shape(shape) => {
                     let group = name.strip_prefix("param_shapes.").and_then(|rest| rest.split_once('.'));
                     let Some((group, name)) =
                         group.and_then(|(group, name)| Some((group.parse::<usize>().ok()?, name)))
@@ -166,9 +166,11 @@ impl ModelRank {
                         shapes.push((name.to_owned(), shape));
                     }
                 }
-                Stored::Plain(value) if name == "dp_world_size" => self.told_size = value.parse().unwrap_or(0),
+                StoredValue::Plain(value) if name == "dp_world_size" => self.told_size = value.parse().unwrap_or(0),
                 stored => {
-                    if let (Some(name), Some(parameter)) = (name.strip_prefix("module."), Parameter::of(stored)) {
+                    if let (Some(name), Some(parameter)) =
+                        (name.strip_prefix("module."), CheckpointParameter::from_stored(stored))
+                    {
                         self.others.push((name.to_owned(), parameter));
                     }
                 }
@@ -205,7 +207,7 @@ impl ModelRank {
     }
 
     /// All parameters with their moments, and the buffers.
-    fn parameters(&self, place: &str) -> Result<Vec<(String, Parameter)>> {
+    fn parameters(&self, place: &str) -> Result<Vec<(String, CheckpointParameter)>> {
         let size = u64::from(self.size()?);
         let mut all = Vec::new();
         if self.shapes.is_empty() {
@@ -227,9 +229,9 @@ impl ModelRank {
             self.shapes.iter().flatten().map(|(name, _)| name.as_str()).collect();
         for (name, other) in &self.others {
             let other = match other {
-                Parameter::Tensor(tensor) => Parameter::Tensor(tensor.again()),
-                Parameter::Unread(reason) => Parameter::Unread(reason.clone()),
-                Parameter::Pieces(_) => continue,
+                CheckpointParameter::Tensor(tensor) => CheckpointParameter::Tensor(tensor.new_handle()),
+                CheckpointParameter::Unread(reason) => CheckpointParameter::Unread(reason.clone()),
+                CheckpointParameter::Pieces(_) => continue,
             };
             if !known.contains(name.as_str()) {
                 all.push((name.clone(), other));
@@ -249,7 +251,7 @@ struct Cut<'a> {
 
 impl Cut<'_> {
     /// Parameters of stages 1 and 2: each group is flat over the ranks and padded at its end.
-    fn groups(&self, shapes: &[Vec<(String, Vec<u64>)>]) -> Result<Vec<(String, Parameter)>> {
+    fn groups(&self, shapes: &[Vec<(String, Vec<u64>)>]) -> Result<Vec<(String, CheckpointParameter)>> {
         let mut named = Vec::new();
         for (group, shapes) in shapes.iter().enumerate() {
             let part = self.flats.values().find_map(|flats| flats.get(&group)).map_or(0, |flat| flat.elements());
@@ -270,7 +272,7 @@ impl Cut<'_> {
     }
 
     /// Parameter of the elements `at.0..at.0 + at.1` of a group, of which each rank holds `part` elements.
-    fn spread(&self, group: usize, shape: &[u64], at: (u64, u64), part: u64) -> Parameter {
+    fn spread(&self, group: usize, shape: &[u64], at: (u64, u64), part: u64) -> CheckpointParameter {
         let (start, end) = (at.0, at.0 + at.1);
         let mut slices = Vec::new();
         for rank in 0..self.size {
@@ -283,7 +285,7 @@ impl Cut<'_> {
     }
 
     /// Parameters of stage 3: every rank holds an equal part of each parameter, and the last part is padded. Groups follow each other.
-    fn each(&self, shapes: &[Vec<(String, Vec<u64>)>]) -> Result<Vec<(String, Parameter)>> {
+    fn each(&self, shapes: &[Vec<(String, Vec<u64>)>]) -> Result<Vec<(String, CheckpointParameter)>> {
         let flat = self.flats.values().next();
         let lens: Vec<u64> = flat.into_iter().flat_map(BTreeMap::values).map(|flat| flat.elements()).collect();
         let have = lens.iter().fold(0_u64, |sum, len| sum.saturating_add(*len));
@@ -313,20 +315,20 @@ impl Cut<'_> {
     }
 
     /// Joins a parameter from slices, each given by rank, first element in the rank's flat group, and count.
-    fn assembled(&self, group: usize, shape: &[u64], slices: &[(u64, u64, u64)]) -> Parameter {
+    fn assembled(&self, group: usize, shape: &[u64], slices: &[(u64, u64, u64)]) -> CheckpointParameter {
         let mut parts = Vec::new();
         for (rank, start, len) in slices {
             let flats = u32::try_from(*rank).ok().and_then(|rank| self.flats.get(&rank));
             let Some(flat) = flats.and_then(|flats| flats.get(&group)) else {
-                return Parameter::Unread(format!("the partition of rank {rank} is missing"));
+                return CheckpointParameter::Unread(format!("the partition of rank {rank} is missing"));
             };
             match flat.narrowed(0, *start, *len) {
                 Ok(part) => parts.push(part),
-                Err(error) => return Parameter::Unread(error.to_string()),
+                Err(error) => return CheckpointParameter::Unread(error.to_string()),
             }
         }
-        let whole = joined(parts, 0).and_then(|whole| whole.reshaped(shape.to_vec()));
-        whole.map_or_else(|error| Parameter::Unread(error.to_string()), Parameter::Tensor)
+        let whole = join_along_axis(parts, 0).and_then(|whole| whole.reshaped(shape.to_vec()));
+        whole.map_or_else(|error| CheckpointParameter::Unread(error.to_string()), CheckpointParameter::Tensor)
     }
 
     fn named(&self, name: &str) -> String {

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::beside::Beside;
+use super::beside::RecordContext;
 use super::series::Steps;
 
 /// Consecutive records, with the values of each metric in one column.
@@ -34,7 +34,7 @@ pub(super) struct Column {
 /// One record.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Record {
-    pub(super) beside: Beside,
+    pub(super) context: RecordContext,
     pub(super) step: Option<u64>,
     /// Index of its shape in the batch.
     pub(super) shape: usize,
@@ -75,7 +75,7 @@ impl Batch {
     }
 
     /// Ends the record that is being read.
-    pub(super) fn end(&mut self, beside: Beside, step: Option<u64>) {
+    pub(super) fn finish_record(&mut self, beside: RecordContext, step: Option<u64>) {
         self.entries += self.open.len();
         let last = self.records.last().map(|record| record.shape);
         let shape = match last.filter(|last| self.shapes.get(*last) == Some(&self.open)) {
@@ -83,7 +83,7 @@ impl Batch {
             None => self.shape(),
         };
         self.open.clear();
-        self.records.push(Record { beside, step, shape });
+        self.records.push(Record { context: beside, step, shape });
     }
 
     /// Discards the record that is being read.

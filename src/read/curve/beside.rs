@@ -5,7 +5,7 @@ use crate::read::metric;
 
 /// Numbers of a record, other than its step and its values, that order it among the records.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Beside {
+pub(super) struct RecordContext {
     /// The epoch, which may be fractional.
     pub(super) epoch: Option<f64>,
     /// The rank that wrote it.
@@ -18,16 +18,16 @@ pub(super) struct Beside {
 
 /// Kind of such a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Key {
+pub(super) enum ContextKey {
     Epoch,
     Rank,
     Samples,
     Tokens,
 }
 
-impl Key {
+impl ContextKey {
     /// The kind of number that a record's key names; `None` for any other key.
-    pub(super) fn of(name: &str) -> Option<Self> {
+    pub(super) fn from_name(name: &str) -> Option<Self> {
         match metric::canonical(name).as_ref() {
             "epoch" => Some(Self::Epoch),
             "rank" => Some(Self::Rank),
@@ -38,15 +38,15 @@ impl Key {
     }
 }
 
-impl Beside {
+impl RecordContext {
     /// Stores the number of a key. Of several keys for samples or tokens, the first counts.
-    pub(super) fn take(&mut self, key: Key, number: f64) {
-        let count = lines::whole(number);
+    pub(super) fn set(&mut self, key: ContextKey, number: f64) {
+        let count = lines::whole_number(number);
         match key {
-            Key::Epoch => self.epoch = Some(number),
-            Key::Rank => self.rank = count,
-            Key::Samples => self.samples = self.samples.or(count),
-            Key::Tokens => self.tokens = self.tokens.or(count),
+            ContextKey::Epoch => self.epoch = Some(number),
+            ContextKey::Rank => self.rank = count,
+            ContextKey::Samples => self.samples = self.samples.or(count),
+            ContextKey::Tokens => self.tokens = self.tokens.or(count),
         }
     }
 }

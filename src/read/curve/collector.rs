@@ -5,15 +5,15 @@ use std::collections::{BTreeMap, BinaryHeap, HashMap};
 use std::sync::Arc;
 
 use super::batch::{Batch, Entry, Record};
-use super::beside::Beside;
+use super::beside::RecordContext;
 use super::lines;
 use super::numbering::{Numbering, Stretches};
-use super::points::{Home, Points, Walk};
-use super::series::{Counter, MAX_METRICS, MAX_POINTS, Order, Others, Series, Steps};
+use super::points::{FileRoom, Points, Walk};
+use super::series::{Counter, MAX_METRICS, MAX_POINTS, Order, ReplacedValues, Series, Steps};
 use super::stored::StoredSeries;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::Room;
-use crate::read::account::Account;
+use crate::read::account::UnreadNumbers;
 
 /// One metric of one rank.
 #[derive(Debug)]
@@ -56,7 +56,7 @@ const LEAST_STORED: u64 = 4 << 20;
 #[derive(Debug)]
 pub(super) struct Collector {
     /// The file, which messages name, and the room for its points.
-    home: Home,
+    home: FileRoom,
     streams: Vec<Stream>,
     /// Places of the streams by rank.
     ranks: HashMap<Option<u64>, usize>,
@@ -70,14 +70,14 @@ pub(super) struct Collector {
     blanks: HashMap<String, Points>,
     points: usize,
     /// Numbers beside a metric's name that did not become points.
-    account: Account,
+    account: UnreadNumbers,
 }
 
 impl Collector {
     /// A collector for `file`, the name that messages use. Its points fill `room`.
     pub(super) fn new(file: &str, room: &Arc<Room>) -> Self {
         Self {
-            home: Home { file: file.into(), room: room.clone() },
+            home: FileRoom { file: file.into(), room: room.clone() },
             streams: vec![Stream::default()],
             ranks: HashMap::from([(None, 0)]),
             stream: 0,
@@ -87,22 +87,22 @@ impl Collector {
             metrics: Vec::new(),
             blanks: HashMap::new(),
             points: 0,
-            account: Account::default(),
+            account: UnreadNumbers::default(),
         }
     }
 
     /// Notes numbers beside the metric `name` that did not become points of a curve. `text` is the text that holds them.
-    pub(super) fn unread(&mut self, text: &str, name: &str, values: &[f64]) {
-        self.account.take(text, vec![name.to_owned()], values);
+    pub(super) fn note_unread(&mut self, text: &str, name: &str, values: &[f64]) {
+        self.account.add_text(text, vec![name.to_owned()], values);
     }
 
     /// Takes the unread numbers noted so far and leaves none.
-    pub(super) fn take_account(&mut self) -> Account {
+    pub(super) fn take_account(&mut self) -> UnreadNumbers {
         std::mem::take(&mut self.account)
     }
 
     /// Begins a record: the values that follow belong to its epoch, rank and counters.
-    pub(super) fn record(&mut self, beside: Beside) {
+    pub(super) fn begin_record(&mut self, beside: RecordContext) {
         self.records += 1;
         self.epoch = beside.epoch;
         self.stream = *self.ranks.entry(beside.rank).or_insert_with(|| {
@@ -110,7 +110,7 @@ impl Collector {
             self.streams.len() - 1
         });
         let Some(stream) = self.streams.get_mut(self.stream).filter(|_| !self.has_steps) else { return };
-        let epoch = beside.epoch.and_then(lines::whole);
+        let epoch = beside.epoch.and_then(lines::whole_number);
         for (counts, count) in stream.others.iter_mut().zip([beside.samples, beside.tokens, epoch]) {
             counts.extend(count.map(|count| (self.records, count)));
         }
@@ -170,7 +170,7 @@ impl Collector {
             (true, Some(step)) => {
                 self.has_steps = true;
                 let last = metric.points.last().filter(|_| metric.stretch() == Some(stream.stretches.current()));
-                stream.stretches.take(step, last, self.epoch);
+                stream.stretches.add_record(step, last, self.epoch);
                 metric.push(step, value, stream.stretches.current());
             }
             // A record without a step has no place in a numbered metric. With an epoch it summarises that epoch and is no point.
@@ -217,7 +217,7 @@ impl Collector {
     }
 
     /// Notes a step that the file lists without a value of metric `name`. A metric that never has a value does not become a series.
-    pub(super) fn blank(&mut self, name: &str, step: Option<u64>) -> Result<()> {
+    pub(super) fn add_blank(&mut self, name: &str, step: Option<u64>) -> Result<()> {
         let Some(step) = step else { return Ok(()) };
         self.count(1)?;
         if let Some(steps) = self.blanks.get_mut(name) {
@@ -231,7 +231,7 @@ impl Collector {
     }
 
     /// Adds all records of a batch, with the same result as adding them one after the other.
-    pub(super) fn take(&mut self, batch: &Batch) -> Result<()> {
+    pub(super) fn add_batch(&mut self, batch: &Batch) -> Result<()> {
         if self.follows(batch) { self.append(batch) } else { self.replay(batch) }
     }
 
@@ -241,14 +241,14 @@ impl Collector {
         let mut places: Vec<Option<usize>> = vec![None; batch.columns.len()];
         for record in &batch.records {
             let before = self.stream;
-            self.record(record.beside);
+            self.begin_record(record.context);
             if self.stream != before {
                 places.fill(None);
             }
             for entry in batch.shapes.get(record.shape).into_iter().flatten() {
                 let Some(column) = batch.columns.get(entry.column) else { continue };
                 if !entry.has_value {
-                    self.blank(&column.name, record.step)?;
+                    self.add_blank(&column.name, record.step)?;
                     continue;
                 }
                 let (Some(at), Some(place)) = (next.get_mut(entry.column), places.get_mut(entry.column)) else {
@@ -269,16 +269,16 @@ impl Collector {
     /// Whether all records of a batch continue the metrics of a single rank: their steps rise, and no epoch falls.
     fn follows(&self, batch: &Batch) -> bool {
         let Some(first) = batch.records.first() else { return false };
-        let stream = self.ranks.get(&first.beside.rank).and_then(|stream| self.streams.get(*stream));
+        let stream = self.ranks.get(&first.context.rank).and_then(|stream| self.streams.get(*stream));
         let (Some(stream), Some(start)) = (stream, first.step) else { return false };
         if batch.shapes.len() > MOST_SHAPES || batch.has_repeats || batch.with_values.is_empty() {
             return false;
         }
         let (mut last, mut epoch) = (None, stream.stretches.epoch());
-        for Record { beside, step, .. } in &batch.records {
+        for Record { context: beside, step, .. } in &batch.records {
             let now = beside.epoch.filter(|epoch| epoch.is_finite());
             let falls = matches!((epoch, now), (Some(before), Some(now)) if now < before);
-            if step.is_none() || *step <= last || falls || beside.rank != first.beside.rank {
+            if step.is_none() || *step <= last || falls || beside.rank != first.context.rank {
                 return false;
             }
             (last, epoch) = (*step, now.or(epoch));
@@ -294,14 +294,14 @@ impl Collector {
     fn append(&mut self, batch: &Batch) -> Result<()> {
         let (Some(first), Some(last)) = (batch.records.first(), batch.records.last()) else { return Ok(()) };
         self.count(batch.entries)?;
-        self.record(first.beside);
+        self.begin_record(first.context);
         self.records += batch.records.len() as u64 - 1;
-        (self.epoch, self.has_steps) = (last.beside.epoch, true);
+        (self.epoch, self.has_steps) = (last.context.epoch, true);
         let has_values: Vec<bool> =
             batch.shapes.iter().map(|shape| shape.iter().any(|entry| entry.has_value)).collect();
         let Some(stream) = self.streams.get_mut(self.stream) else { return Ok(()) };
         for record in batch.records.iter().filter(|record| has_values.get(record.shape) == Some(&true)) {
-            record.step.into_iter().for_each(|step| stream.stretches.take(step, None, record.beside.epoch));
+            record.step.into_iter().for_each(|step| stream.stretches.add_record(step, None, record.context.epoch));
         }
         let stretch = stream.stretches.current();
         let mut known: HashMap<Vec<bool>, Steps> = HashMap::new();
@@ -327,7 +327,7 @@ impl Collector {
     }
 
     /// The error for a file that holds the values of several runs in one table.
-    pub(super) fn several_runs(&self) -> Error {
+    pub(super) fn several_runs_error(&self) -> Error {
         Error::new(ErrorKind::Unsupported, &*self.home.file, "holds several runs in one table")
             .with_help("export one run")
     }
@@ -403,7 +403,7 @@ impl Collector {
                 continue;
             };
             let rank = self.streams.get(metric.stream).and_then(|stream| stream.rank);
-            counted.record(Beside { rank, ..Beside::default() });
+            counted.begin_record(RecordContext { rank, ..RecordContext::default() });
             let at = counted_metric.walk.place();
             let is_counted = counted_metric.counts.is_some();
             let step = counted_metric.counts.as_ref().and_then(|counts| counts.get(at).copied().flatten());
@@ -415,7 +415,7 @@ impl Collector {
             next.extend(counted_metric.walk.peek()?.map(|(record, _)| Reverse((record, index))));
         }
         let mut series = counted.in_order()?;
-        series.iter_mut().for_each(|series| series.count_by(counter));
+        series.iter_mut().for_each(|series| series.set_counter(counter));
         Ok(series)
     }
 
@@ -432,7 +432,7 @@ impl Collector {
             let rank = streams.get(metric.stream).and_then(|stream| stream.rank);
             let blank = blanks.remove(&metric.name);
             let numbering = numberings.get(&metric.stream).filter(|_| metric.numbered);
-            Ok(metric.finish(numbering, blank, &self.home)?.of_rank(rank))
+            Ok(metric.finish(numbering, blank, &self.home)?.with_rank(rank))
         };
         let series = self.metrics.into_iter().map(finish).collect::<Result<Vec<_>>>()?;
         if streams.len() > 1 { join_equal_ranks(series, &self.home) } else { Ok(series) }
@@ -482,10 +482,10 @@ impl Metric {
     }
 
     /// The finished series. Where its counter fell back, its steps are numbered through. `blank` holds the steps without a value.
-    fn finish(self, numbering: Option<&Numbering>, blank: Option<Points>, home: &Home) -> Result<StoredSeries> {
+    fn finish(self, numbering: Option<&Numbering>, blank: Option<Points>, home: &FileRoom) -> Result<StoredSeries> {
         let unplaced = self.unplaced;
         if numbering.is_none() && blank.is_none() && self.numbered && self.points.is_rising() {
-            return Ok(StoredSeries::rising(self.name, self.points, home)?.lacking(unplaced));
+            return Ok(StoredSeries::from_rising(self.name, self.points, home)?.with_unplaced(unplaced));
         }
         let mut series = match numbering {
             Some(numbering) => self.numbered_through(numbering)?,
@@ -494,7 +494,7 @@ impl Metric {
         series.order.unplaced = unplaced;
         let blank = blank.map(|blank| blank.load_steps()).transpose()?;
         let blank = blank.iter().flat_map(Steps::iter).collect();
-        StoredSeries::put(series.without(blank), home)
+        StoredSeries::store(series.with_unrecorded(blank), home)
     }
 
     /// The series with its steps as logged, for a counter that never fell.
@@ -502,7 +502,7 @@ impl Metric {
         let is_rising = self.points.is_rising();
         let (steps, values) = self.points.into_loaded()?;
         Ok(match self.numbered {
-            true if is_rising => Series::rising(self.name, steps, values),
+            true if is_rising => Series::from_rising(self.name, steps, values),
             true => Series::by_step(self.name, steps.iter().zip(values)),
             false => Series::by_position(self.name, values),
         })
@@ -513,7 +513,7 @@ impl Metric {
         let mut order =
             Order { restarts: numbering.restarts, is_several_runs: numbering.is_several_runs, ..Order::default() };
         let mut points: BTreeMap<u64, (usize, f64)> = BTreeMap::new();
-        let mut others = Others::default();
+        let mut others = ReplacedValues::default();
         let (steps, values) = self.points.load()?;
         for ((stretch, step), value) in self.placed(&steps).into_iter().zip(values) {
             let step = step.saturating_add(numbering.offsets.get(stretch).copied().unwrap_or_default());
@@ -522,7 +522,7 @@ impl Metric {
                     order.resumed += 1;
                     others.forget(step);
                 }
-                Some((_, earlier)) => others.give_way(step, earlier, value),
+                Some((_, earlier)) => others.note_replaced(step, earlier, value),
                 None => {}
             }
         }
@@ -531,7 +531,7 @@ impl Metric {
             order.resumes = numbering.resumes.iter().take(Order::LISTED).copied().collect();
         }
         let points: BTreeMap<u64, f64> = points.into_iter().map(|(step, (_, value))| (step, value)).collect();
-        let contradicting = others.beside(&points);
+        let contradicting = others.into_differing(&points);
         let series = Series::by_step(self.name, points);
         let counter = if numbering.has_epochs { Counter::EpochStep } else { Counter::Step };
         Ok(Series { counter, order, contradicting, ..series })
@@ -559,7 +559,7 @@ fn repeats<'m>(metrics: impl Iterator<Item = &'m Metric>, stretches: usize) -> R
 }
 
 /// Joins the series of ranks that logged equal values into one; the others stay apart.
-fn join_equal_ranks(series: Vec<StoredSeries>, home: &Home) -> Result<Vec<StoredSeries>> {
+fn join_equal_ranks(series: Vec<StoredSeries>, home: &FileRoom) -> Result<Vec<StoredSeries>> {
     let mut names: Vec<String> = Vec::new();
     let mut ranks: HashMap<String, Vec<StoredSeries>> = HashMap::new();
     for series in series {
@@ -575,7 +575,7 @@ fn join_equal_ranks(series: Vec<StoredSeries>, home: &Home) -> Result<Vec<Stored
     Ok(all)
 }
 
-fn joined(mut ranks: Vec<StoredSeries>, home: &Home) -> Result<Vec<StoredSeries>> {
+fn joined(mut ranks: Vec<StoredSeries>, home: &FileRoom) -> Result<Vec<StoredSeries>> {
     ranks.retain(|series| series.shape().len > 0);
     let is_numbered = ranks.iter().all(|series| series.shape().is_numbered);
     let all = if is_numbered && ranks.len() > 1 { agreed(&ranks)? } else { None };
@@ -592,9 +592,9 @@ fn joined(mut ranks: Vec<StoredSeries>, home: &Home) -> Result<Vec<StoredSeries>
             }
             contradicting.sort_by_key(|(step, _)| *step);
             let series = Series { counter, order, contradicting, ..Series::by_step(first.name(), all) };
-            vec![StoredSeries::put(series, home)?]
+            vec![StoredSeries::store(series, home)?]
         }
-        ([_], _) => ranks.into_iter().map(|only| only.of_rank(None)).collect(),
+        ([_], _) => ranks.into_iter().map(|only| only.with_rank(None)).collect(),
         _ => ranks,
     })
 }
@@ -641,10 +641,10 @@ mod tests {
         let mut collector = Collector::new("file", &Room::unlimited());
         for epoch in [1.0, 2.0] {
             for step in 1..=3 {
-                collector.record(Beside { epoch: Some(epoch), ..Beside::default() });
+                collector.begin_record(RecordContext { epoch: Some(epoch), ..RecordContext::default() });
                 collector.push("loss", Some(step), 1.0).expect("few points");
             }
-            collector.record(Beside { epoch: Some(epoch), ..Beside::default() });
+            collector.begin_record(RecordContext { epoch: Some(epoch), ..RecordContext::default() });
             collector.push("eval_loss", Some(3), epoch).expect("few points");
         }
         let series = finished(collector);
@@ -658,7 +658,7 @@ mod tests {
         let of = |tokens: &[u64]| {
             let mut collector = Collector::new("file", &Room::unlimited());
             for tokens in tokens {
-                collector.record(Beside { tokens: Some(*tokens), ..Beside::default() });
+                collector.begin_record(RecordContext { tokens: Some(*tokens), ..RecordContext::default() });
                 collector.push("loss", None, 1.0).expect("few points");
             }
             let series = finished(collector).remove(0);
@@ -673,7 +673,7 @@ mod tests {
     fn ranks_stay_apart_where_they_differ() {
         let mut collector = Collector::new("file", &Room::unlimited());
         for (rank, loss) in [(1, 1.5), (0, 1.0)] {
-            collector.record(Beside { rank: Some(rank), ..Beside::default() });
+            collector.begin_record(RecordContext { rank: Some(rank), ..RecordContext::default() });
             collector.push("loss", Some(1), loss).expect("few points");
             collector.push("lr", Some(1), 0.1).expect("few points");
         }
@@ -727,20 +727,20 @@ mod tests {
                 for (epoch, rank, apart, entries) in part {
                     last = (last + apart.unwrap_or(1)).saturating_sub(u64::from(!plain));
                     let step = if plain { last += 1; Some(last) } else { apart.map(|_| last) };
-                    let beside = if plain { Beside::default() } else { Beside { epoch: epoch.map(f64::from), rank: *rank, ..Beside::default() } };
-                    single.record(beside);
+                    let beside = if plain { RecordContext::default() } else { RecordContext { epoch: epoch.map(f64::from), rank: *rank, ..RecordContext::default() } };
+                    single.begin_record(beside);
                     for (metric, value) in entries {
                         let name = NAMES[*metric];
                         match value {
                             Some(value) => single.push(name, step, *value).expect("few points"),
-                            None => single.blank(name, step).expect("few points"),
+                            None => single.add_blank(name, step).expect("few points"),
                         }
                         let column = batch.column(name);
                         batch.add(column, *value);
                     }
-                    batch.end(beside, step);
+                    batch.finish_record(beside, step);
                 }
-                batched.take(&batch).expect("few points");
+                batched.add_batch(&batch).expect("few points");
             }
             proptest::prop_assert_eq!(finished(batched), finished(single));
         }

@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use super::collector::Collector;
 use super::file::CurveFile;
-use super::format::Format;
+use super::format::CurveFormat;
 use super::records;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::{ByteSource, Room};
 use crate::read::json;
 use crate::read::metric;
-use crate::read::sqlite::{self, Database, Table, Value};
+use crate::read::sqlite::{self, Database, SqlTable, SqlValue};
 
 /// Largest number of runs in a database; a user with more has to export one.
 const MAX_RUNS: usize = 256;
@@ -26,18 +26,18 @@ enum Columns {
 
 /// The format of a database; `None` for one of another program. A database whose list of tables cannot be read is taken for a
 /// tracker's, so that its damage is reported.
-pub(super) fn recognise(head: &[u8], source: &dyn ByteSource) -> Option<Format> {
+pub(super) fn recognise(head: &[u8], source: &dyn ByteSource) -> Option<CurveFormat> {
     if !sqlite::recognise(head) {
         return None;
     }
     match Database::open(source).and_then(|database| metrics(&database)) {
         Ok(found) => found.map(|(_, columns)| columns.format()),
-        Err(_) => Some(Format::Trackio),
+        Err(_) => Some(CurveFormat::Trackio),
     }
 }
 
 impl Columns {
-    fn of(table: &Table) -> Option<Self> {
+    fn of(table: &SqlTable) -> Option<Self> {
         let column = |name| table.column(name);
         if let (Some(name), Some(step), Some(values)) = (column("run_name"), column("step"), column("metrics")) {
             return Some(Self::Trackio { run: column("run_id").unwrap_or(name), name, step, values });
@@ -46,15 +46,15 @@ impl Columns {
         Some(Self::Mlflow { run, step, key, value, is_nan: column("is_nan") })
     }
 
-    fn format(self) -> Format {
+    fn format(self) -> CurveFormat {
         match self {
-            Self::Trackio { .. } => Format::Trackio,
-            Self::Mlflow { .. } => Format::MlflowDatabase,
+            Self::Trackio { .. } => CurveFormat::Trackio,
+            Self::Mlflow { .. } => CurveFormat::MlflowDatabase,
         }
     }
 }
 
-fn metrics(database: &Database<'_>) -> Result<Option<(Table, Columns)>> {
+fn metrics(database: &Database<'_>) -> Result<Option<(SqlTable, Columns)>> {
     Ok(database.table("metrics")?.and_then(|table| Columns::of(&table).map(|columns| (table, columns))))
 }
 
@@ -113,7 +113,7 @@ fn names(database: &Database<'_>) -> Result<HashMap<String, String>> {
     let Some(table) = database.table("runs")? else { return Ok(names) };
     let (Some(id), Some(name)) = (table.column("run_uuid"), table.column("name")) else { return Ok(names) };
     database.rows(&table, |row| {
-        let text = |at| row.get(at).and_then(Value::as_str);
+        let text = |at| row.get(at).and_then(SqlValue::as_str);
         if let (Some(id), Some(name), true) = (text(id), text(name), names.len() < MAX_RUNS) {
             names.insert(id.to_owned(), name.to_owned());
         }
@@ -137,9 +137,9 @@ enum Held<'r> {
 
 impl Columns {
     /// The parts of a row; `None` where a cell does not have the type that its column needs.
-    fn row<'r>(&self, row: &'r [Value]) -> Option<Row<'r>> {
-        let text = |at: usize| row.get(at).and_then(Value::as_str);
-        let step = |at: usize| row.get(at).and_then(Value::as_u64);
+    fn row<'r>(&self, row: &'r [SqlValue]) -> Option<Row<'r>> {
+        let text = |at: usize| row.get(at).and_then(SqlValue::as_str);
+        let step = |at: usize| row.get(at).and_then(SqlValue::as_u64);
         match *self {
             Self::Trackio { run, name, step: at, values } => {
                 let name = text(name)?;
@@ -147,7 +147,7 @@ impl Columns {
                 Some(Row { run, name: Some(name), step: step(at)?, held: Held::Json(row.get(values)?.as_bytes()?) })
             }
             Self::Mlflow { run, step: at, key, value, is_nan } => {
-                let is_nan = is_nan.and_then(|at| row.get(at)).and_then(Value::as_u64) == Some(1);
+                let is_nan = is_nan.and_then(|at| row.get(at)).and_then(SqlValue::as_u64) == Some(1);
                 let value = if is_nan { f64::NAN } else { row.get(value)?.as_f64()? };
                 Some(Row { run: text(run)?, name: None, step: step(at)?, held: Held::One(text(key)?, value) })
             }
@@ -161,7 +161,9 @@ impl Row<'_> {
             Held::One(key, _) if metric::is_bookkeeping(key) => Ok(()),
             Held::One(key, value) => collector.push(key, Some(self.step), value),
             Held::Json(bytes) => match json::parse_bytes("", bytes) {
-                Ok(values) => records::flatten(values.as_object().unwrap_or_default(), Some(self.step), collector),
+                Ok(values) => {
+                    records::add_flattened(values.as_object().unwrap_or_default(), Some(self.step), collector)
+                }
                 Err(_) => Ok(()),
             },
         }
@@ -173,13 +175,13 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::fetch::{Memory, Source};
+    use crate::fetch::{MemorySource, Source};
 
     const TRACKIO: &[u8] = include_bytes!("../../../tests/fixtures/curve-sources/trackio-small-pages.db");
     const MLFLOW: &[u8] = include_bytes!("../../../tests/fixtures/curve-sources/mlflow.db");
 
     fn read_all(bytes: &[u8]) -> Result<Vec<CurveFile>> {
-        let source: Source = Arc::new(Memory::new("p.db", bytes.to_vec()));
+        let source: Source = Arc::new(MemorySource::new("p.db", bytes.to_vec()));
         let format = recognise(bytes, source.as_ref()).expect("a tracker's");
         super::super::read(source, format, &Room::unlimited())
     }
@@ -213,7 +215,7 @@ mod tests {
     #[test]
     fn a_database_of_another_program_is_left_alone_and_one_that_ends_early_is_damage() {
         let other = include_bytes!("../../../tests/fixtures/curve-sources/other.db");
-        assert!(recognise(other, &Memory::new("p.db", other.to_vec())).is_none());
+        assert!(recognise(other, &MemorySource::new("p.db", other.to_vec())).is_none());
         for end in [16, 100, 600, TRACKIO.len() - 600] {
             assert_eq!(read_all(&TRACKIO[..end]).expect_err("cut").kind(), ErrorKind::Corrupt, "{end}");
         }

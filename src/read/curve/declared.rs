@@ -4,23 +4,24 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::expression::constant;
+use super::expression::constant_regex;
 
 /// A setting and its value, as programs print them: `max_steps: 160`, `train_iters ....... 5000`, `'num_labels': 10`.
 static SETTING: LazyLock<Regex> = LazyLock::new(|| {
-    constant(
+    constant_regex(
         r#"(?i)(?:^|[\s,{(\["'])-{0,2}([a-z][a-z_-]{3,40})["']?(?:\s*[:=]\s*|\s*\.{3,}\s*|\s+)["']?([a-z_.]*[a-z]|\d[\d,_]*)\b"#,
     )
 });
 /// A setting whose name has several words: `Total optimization steps = 160`.
 static PHRASE: LazyLock<Regex> = LazyLock::new(|| {
-    constant(
+    constant_regex(
         r"(?i)\b((?:total|max|maximum)(?: [a-z]+)? (?:steps|iterations|iters)|number of (?:classes|labels))\s*[:=]\s*(\d[\d,]*)\b",
     )
 });
 /// Any word without which a line declares nothing.
-static WORDS: LazyLock<Regex> = LazyLock::new(|| constant(r"(?i-u:step|iter|sched|decay|label|class|vocab|lr_policy)"));
-static PADDED: LazyLock<Regex> = LazyLock::new(|| constant(r"(?i)\bvocab(?:ulary)? ?\(?size:? *(\d+)\)?"));
+static WORDS: LazyLock<Regex> =
+    LazyLock::new(|| constant_regex(r"(?i-u:step|iter|sched|decay|label|class|vocab|lr_policy)"));
+static PADDED: LazyLock<Regex> = LazyLock::new(|| constant_regex(r"(?i)\bvocab(?:ulary)? ?\(?size:? *(\d+)\)?"));
 
 /// Names of the total number of steps.
 const TOTALS: [&str; 16] = [
@@ -75,7 +76,7 @@ const DECAYS: [&str; 7] = ["cosine", "linear", "poly", "exponential", "inverse",
 
 /// Settings that a log declares.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Declared {
+pub struct DeclaredSettings {
     /// Total number of steps.
     pub total: Option<u64>,
     /// Name of the learning rate schedule, where it decays until the end.
@@ -86,9 +87,9 @@ pub struct Declared {
     pub last: Option<(u64, u64)>,
 }
 
-impl Declared {
+impl DeclaredSettings {
     /// Takes a line that is no record.
-    pub(super) fn line(&mut self, line: &str) {
+    pub(super) fn take_line(&mut self, line: &str) {
         // A long line of arguments holds a few of these among hundreds of others.
         const MOST: usize = 4096;
         if !speaks(line) {
@@ -129,7 +130,7 @@ impl Declared {
     }
 
     /// Whether the log ends before its declared total, by at least one logging interval.
-    pub fn is_early(&self, last_step: Option<u64>, interval: u64) -> bool {
+    pub fn ends_early(&self, last_step: Option<u64>, interval: u64) -> bool {
         let short = |at: u64, of: u64| at.saturating_add(interval.max(1)) <= of;
         match (self.last, self.total) {
             (Some((at, of)), _) => short(at, of),
@@ -148,9 +149,9 @@ fn speaks(line: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn declared(line: &str) -> Declared {
-        let mut declared = Declared::default();
-        declared.line(line);
+    fn declared(line: &str) -> DeclaredSettings {
+        let mut declared = DeclaredSettings::default();
+        declared.take_line(line);
         declared
     }
 
@@ -178,16 +179,16 @@ mod tests {
             assert_eq!(declared(line).classes, Some(10), "{line}");
         }
         for line in ["lr_scheduler_type: constant_with_warmup", "decay_style: WSD", "step 10 of 160", "max_steps: -1"] {
-            assert_eq!(declared(line), Declared::default(), "{line}");
+            assert_eq!(declared(line), DeclaredSettings::default(), "{line}");
         }
     }
 
     #[test]
     fn a_run_ends_early_where_another_record_was_due() {
-        let of = |last| Declared { last: Some(last), ..Declared::default() };
-        assert!(of((45, 400)).is_early(None, 1));
-        assert!(!of((400, 400)).is_early(None, 1) && !of((1600, 1605)).is_early(None, 10));
-        let total = Declared { total: Some(160), ..Declared::default() };
-        assert!(total.is_early(Some(45), 1) && !total.is_early(Some(160), 1) && !total.is_early(None, 1));
+        let of = |last| DeclaredSettings { last: Some(last), ..DeclaredSettings::default() };
+        assert!(of((45, 400)).ends_early(None, 1));
+        assert!(!of((400, 400)).ends_early(None, 1) && !of((1600, 1605)).ends_early(None, 10));
+        let total = DeclaredSettings { total: Some(160), ..DeclaredSettings::default() };
+        assert!(total.ends_early(Some(45), 1) && !total.ends_early(Some(160), 1) && !total.ends_early(None, 1));
     }
 }

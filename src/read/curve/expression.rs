@@ -3,6 +3,6 @@
 use regex::Regex;
 
 /// The expression of a constant pattern.
-pub(super) fn constant(pattern: &str) -> Regex {
+pub(super) fn constant_regex(pattern: &str) -> Regex {
     Regex::new(pattern).expect("invariant: the patterns of the readers are constants, and tests use each")
 }

@@ -3,18 +3,18 @@
 use std::collections::BTreeMap;
 
 use super::collector::Collector;
-use super::format::{Format, Logged};
+use super::format::{CurveFormat, LossMeaning};
 use super::stored::StoredSeries;
-use super::told::Told;
-use super::updates::Updates;
+use super::told::LogFacts;
+use super::updates::UpdateHistory;
 use crate::error::Result;
 use crate::fetch::ByteSource;
-use crate::read::account::Account;
+use crate::read::account::UnreadNumbers;
 use crate::read::metric;
 
 /// Something about a file that a reader of the report should know.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Note {
+pub enum CurveNote {
     /// The file ends in the middle of a record, or its compressed data is cut. Everything before the cut was read.
     Truncated,
     /// Number of lines that look like data and could not be read.
@@ -48,24 +48,24 @@ pub struct CurveFile {
     /// Its metrics, in the order of the file.
     pub series: Vec<StoredSeries>,
     /// Meaning of the logged losses.
-    pub logged: Logged,
+    pub logged: LossMeaning,
     /// Number of steps between two log lines, where the file states it.
     pub interval: Option<u64>,
     /// Per-metric tolerances the file brings along (MindSpeed's `<metric> margin`); canonical names.
     pub margins: BTreeMap<String, f64>,
     /// Remarks for a reader of the report.
-    pub notes: Vec<Note>,
+    pub notes: Vec<CurveNote>,
     /// Skipped updates according to its lines; `None` where the lines do not mention them.
-    pub updates: Option<Updates>,
+    pub updates: Option<UpdateHistory>,
     /// Facts about the run that its lines state beside its records.
-    pub told: Told,
+    pub told: LogFacts,
     /// Numbers beside a metric's name that were not read.
-    pub account: Account,
+    pub account: UnreadNumbers,
 }
 
 impl CurveFile {
     /// A file of these series. `total_loss` becomes the loss where the file has no other.
-    pub(super) fn new(source: &dyn ByteSource, format: Format, mut series: Vec<StoredSeries>) -> Self {
+    pub(super) fn new(source: &dyn ByteSource, format: CurveFormat, mut series: Vec<StoredSeries>) -> Self {
         let is_loss = |series: &StoredSeries| metric::canonical(series.name()) == LOSS;
         if !series.iter().any(is_loss) {
             let total = series.iter_mut().find(|series| metric::canonical(series.name()) == "total_loss");
@@ -76,13 +76,13 @@ impl CurveFile {
             run: None,
             format: format.name(),
             series,
-            logged: format.logged(),
+            logged: format.loss_meaning(),
             interval: None,
             margins: BTreeMap::new(),
             notes: Vec::new(),
             updates: None,
-            told: Told::default(),
-            account: Account::default(),
+            told: LogFacts::default(),
+            account: UnreadNumbers::default(),
         }
     }
 
@@ -90,7 +90,11 @@ impl CurveFile {
     ///
     /// # Errors
     /// Those of [`Room`](crate::fetch::Room).
-    pub(super) fn collected(source: &dyn ByteSource, format: Format, mut collector: Collector) -> Result<Self> {
+    pub(super) fn from_collector(
+        source: &dyn ByteSource,
+        format: CurveFormat,
+        mut collector: Collector,
+    ) -> Result<Self> {
         let account = collector.take_account();
         Ok(Self { account, ..Self::new(source, format, collector.finish()?) })
     }
@@ -101,7 +105,7 @@ impl CurveFile {
         self.series.iter().map(|series| series.load().expect("readable").into_owned()).collect()
     }
 
-    pub(super) fn with_note(mut self, note: Option<Note>) -> Self {
+    pub(super) fn with_note(mut self, note: Option<CurveNote>) -> Self {
         self.notes.extend(note);
         self
     }

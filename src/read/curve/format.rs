@@ -4,17 +4,17 @@ use super::pattern::LogPattern;
 
 /// Meaning of a logged loss: one step, or a window of steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Logged {
+pub enum LossMeaning {
     /// The mean over all steps since the last logged step.
     Windows,
     /// The step's own value.
     Samples,
     /// Not stated, as in a printed log. Lines at equal intervals are compared one by one. At different intervals, the values
     /// show which it is.
-    Unsaid,
+    Unstated,
 }
 
-impl Logged {
+impl LossMeaning {
     /// Whether a record may stand for all steps since the last record.
     pub fn may_be_windows(self) -> bool {
         self != Self::Samples
@@ -23,7 +23,7 @@ impl Logged {
 
 /// A curve format.
 #[derive(Clone, Debug)]
-pub enum Format {
+pub enum CurveFormat {
     /// `trainer_state.json` of transformers.
     TrainerState,
     /// One JSON object per line.
@@ -62,7 +62,7 @@ pub enum Format {
     Pattern(LogPattern),
 }
 
-impl Format {
+impl CurveFormat {
     /// Name of the format, for messages.
     pub fn name(&self) -> &'static str {
         match self {
@@ -88,11 +88,11 @@ impl Format {
 
     /// Meaning of the losses. The Trainer's history holds means over the logging interval, and printed lines may. Other formats hold
     /// the values they were given, which are samples unless a history beside them shows otherwise.
-    pub(super) fn logged(&self) -> Logged {
+    pub(super) fn loss_meaning(&self) -> LossMeaning {
         match self {
-            Self::TrainerState => Logged::Windows,
-            Self::Log | Self::Pattern(_) => Logged::Unsaid,
-            _ => Logged::Samples,
+            Self::TrainerState => LossMeaning::Windows,
+            Self::Log | Self::Pattern(_) => LossMeaning::Unstated,
+            _ => LossMeaning::Samples,
         }
     }
 }

@@ -27,7 +27,7 @@ const LAST: u8 = 4;
 
 /// Kind of a log.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Kind {
+pub(super) struct LogKind {
     /// Name for people.
     pub(super) name: &'static str,
     /// Known version of its layout. Other versions are read as long as their frames are sound.
@@ -40,9 +40,9 @@ pub(super) struct Kind {
 ///
 /// # Errors
 /// `Corrupt` for a record that is damaged or not of type `M`, `LimitExceeded` for one above 64 MiB.
-pub(super) fn each<M: Message + Default>(
+pub(super) fn each_record<M: Message + Default>(
     source: &dyn ByteSource,
-    kind: Kind,
+    kind: LogKind,
     mut take: impl FnMut(M) -> Result<()>,
 ) -> Result<bool> {
     let mut frames = Frames::new(source, kind)?;
@@ -54,8 +54,8 @@ pub(super) fn each<M: Message + Default>(
 }
 
 /// The error for a log that ends before its first value.
-pub(super) fn nothing_behind(source: &dyn ByteSource, kind: Kind) -> Error {
-    let Kind { name, values, .. } = kind;
+pub(super) fn no_values_error(source: &dyn ByteSource, kind: LogKind) -> Error {
+    let LogKind { name, values, .. } = kind;
     let message =
         format!("begins as a {name} and ends after {} bytes, before its first value; expected {values}", source.len());
     Error::corrupt(source.name(), message).with_help("give the complete file, as the run wrote it")
@@ -64,7 +64,7 @@ pub(super) fn nothing_behind(source: &dyn ByteSource, kind: Kind) -> Error {
 /// Records of a log, one after the other.
 struct Frames<'a> {
     source: &'a dyn ByteSource,
-    kind: Kind,
+    kind: LogKind,
     version: u8,
     offset: u64,
     record: Vec<u8>,
@@ -74,7 +74,7 @@ struct Frames<'a> {
 
 impl<'a> Frames<'a> {
     /// Reads the head. A file that ends within or right after its head is cut.
-    fn new(source: &'a dyn ByteSource, kind: Kind) -> Result<Self> {
+    fn new(source: &'a dyn ByteSource, kind: LogKind) -> Result<Self> {
         let mut head = [0; HEAD];
         let is_cut = source.len() <= HEAD as u64;
         if !is_cut {
@@ -149,7 +149,7 @@ impl<'a> Frames<'a> {
     }
 
     fn damaged(&self, offset: u64, what: &str) -> Error {
-        let Kind { name, version, .. } = self.kind;
+        let LogKind { name, version, .. } = self.kind;
         let other = if self.version == version {
             String::new()
         } else {
@@ -163,7 +163,7 @@ impl<'a> Frames<'a> {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::fetch::Memory;
+    use crate::fetch::MemorySource;
 
     /// A log with the records, in frames of at most `part` bytes where they are divided.
     pub(in crate::read::curve) fn log(head: &[u8], records: &[Vec<u8>]) -> Vec<u8> {
@@ -198,10 +198,10 @@ pub(super) mod tests {
         bytes
     }
 
-    const KIND: Kind = Kind { name: "W&B log", version: 0, values: "history records" };
+    const KIND: LogKind = LogKind { name: "W&B log", version: 0, values: "history records" };
 
     fn read(bytes: Vec<u8>) -> Result<(Vec<Vec<u8>>, bool)> {
-        let source = Memory::new("run.wandb", bytes);
+        let source = MemorySource::new("run.wandb", bytes);
         let mut frames = Frames::new(&source, KIND)?;
         let mut records = Vec::new();
         while let Some(record) = frames.next()? {

@@ -64,7 +64,7 @@ impl<'a> Lines<'a> {
     }
 
     /// Number of lines that were cut so far.
-    pub(in crate::read) fn cut(&self) -> u64 {
+    pub(in crate::read) fn cut_lines(&self) -> u64 {
         self.cut.unwrap_or_default()
     }
 
@@ -99,7 +99,7 @@ impl<'a> Lines<'a> {
 
     /// Skips whole lines up to the first one in which `first` finds something, or for which `is_due` holds. `first` searches many
     /// lines at once and returns the offset of the first hit. Where the next 64 KiB hold none, all threads search ahead.
-    pub(in crate::read) fn pass_over(
+    pub(in crate::read) fn skip_until(
         &mut self,
         first: impl Fn(&[u8]) -> Option<usize> + Sync,
         is_due: impl Fn(&[u8]) -> bool,
@@ -256,27 +256,27 @@ pub(super) fn pieces(lines: &[u8]) -> Vec<&[u8]> {
 
 /// The lines of a text without their ends and without white space around them, each with its number from 1. Empty lines are
 /// counted and left out.
-pub(super) fn of_piece(piece: &[u8]) -> impl Iterator<Item = (u64, &[u8])> {
+pub(super) fn numbered_lines(piece: &[u8]) -> impl Iterator<Item = (u64, &[u8])> {
     let ends = memchr::memchr2_iter(b'\n', b'\r', piece);
     let lines = ends.scan(0, |start, end| Some(piece.get(std::mem::replace(start, end + 1)..end).unwrap_or_default()));
     (1..).zip(lines.map(<[u8]>::trim_ascii)).filter(|(_, line)| !line.is_empty())
 }
 
 /// Number of lines in a text of whole lines.
-pub(super) fn count(piece: &[u8]) -> u64 {
+pub(super) fn line_count(piece: &[u8]) -> u64 {
     memchr::memchr2_iter(b'\n', b'\r', piece).count() as u64
 }
 
 /// A number as logs write it: `nan`, `inf` and `Infinity` are numbers too, and a figure may be grouped by commas.
-pub(super) fn number(text: &str) -> Option<f64> {
+pub(super) fn parse_number(text: &str) -> Option<f64> {
     // Nearly all numbers are plain, and the standard library reads those fastest.
     text.parse().ok().or_else(|| decorated_number(text))
 }
 
 /// The value of a cell: a plain or grouped number, also in a type (`tensor(2.5)`), with a unit (`79.5%`, `2.3 nats`) or a
 /// spread after it (`0.91 ± 0.02`), or as a ratio of counts (`8912/10000`).
-pub(super) fn value(text: &str) -> Option<f64> {
-    number(text).or_else(|| adorned_value(text.trim().trim_matches(['\'', '"'])))
+pub(super) fn parse_cell(text: &str) -> Option<f64> {
+    parse_number(text).or_else(|| adorned_value(text.trim().trim_matches(['\'', '"'])))
 }
 
 fn adorned_value(text: &str) -> Option<f64> {
@@ -286,11 +286,11 @@ fn adorned_value(text: &str) -> Option<f64> {
     };
     let wrapped = text.split_once('(').filter(|(name, _)| is_type(name));
     if let Some((_, inside)) = wrapped {
-        return number(inside.split([',', ')']).next()?.trim_matches(['[', ']']));
+        return parse_number(inside.split([',', ')']).next()?.trim_matches(['[', ']']));
     }
     if let Some((value, _)) = text.split_once('±').or_else(|| text.split_once("+/-")).or_else(|| text.split_once("+-"))
     {
-        return number(value.trim());
+        return parse_number(value.trim());
     }
     if let Some((part, whole)) = text.split_once('/') {
         let count = |text: &str| text.trim().parse::<u32>().ok().map(f64::from);
@@ -298,7 +298,7 @@ fn adorned_value(text: &str) -> Option<f64> {
     }
     let figures = text.trim_end_matches(|sign: char| sign.is_alphabetic() || matches!(sign, '%' | ' '));
     let is_unit = figures.len() < text.len() && figures.ends_with(|sign: char| sign.is_ascii_digit());
-    if is_unit { number(figures) } else { None }
+    if is_unit { parse_number(figures) } else { None }
 }
 
 /// A plain whole number of at most 18 digits.
@@ -319,7 +319,7 @@ fn decorated_number(text: &str) -> Option<f64> {
 }
 
 /// A step number: `12`, `12.0`, and `12/500` of progress counters.
-pub(super) fn step(text: &str) -> Option<u64> {
+pub(super) fn parse_step(text: &str) -> Option<u64> {
     text.parse().ok().or_else(|| decorated_step(text))
 }
 
@@ -329,11 +329,11 @@ fn decorated_step(text: &str) -> Option<u64> {
     if text.contains(',') {
         return text.replace(',', "").parse().ok();
     }
-    text.parse().ok().or_else(|| whole(text.parse().ok()?))
+    text.parse().ok().or_else(|| whole_number(text.parse().ok()?))
 }
 
 /// The value as a whole number from 0 to 2^53, where `f64` is exact; `None` for any other value.
-pub(super) fn whole(value: f64) -> Option<u64> {
+pub(super) fn whole_number(value: f64) -> Option<u64> {
     const EXACT: f64 = 9_007_199_254_740_992.0;
     #[allow(
         clippy::cast_possible_truncation,
@@ -346,10 +346,10 @@ pub(super) fn whole(value: f64) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fetch::Memory;
+    use crate::fetch::MemorySource;
 
     fn all(text: &str) -> Vec<String> {
-        let source = Memory::new("log", text.as_bytes().to_vec());
+        let source = MemorySource::new("log", text.as_bytes().to_vec());
         let mut lines = Lines::new(&source);
         let mut found = Vec::new();
         while let Some(line) = lines.next().expect("readable") {
@@ -369,16 +369,16 @@ mod tests {
     fn a_line_may_cross_blocks_and_must_not_be_endless() {
         let long = "x".repeat(BLOCK + 10);
         assert_eq!(all(&format!("{long}\nb")), [long.as_str(), "b"]);
-        let source = Memory::new("log", vec![b'x'; MAX_LINE + 2 * BLOCK]);
+        let source = MemorySource::new("log", vec![b'x'; MAX_LINE + 2 * BLOCK]);
         assert_eq!(Lines::new(&source).next().expect_err("endless").kind(), ErrorKind::LimitExceeded);
         let text = [vec![b'x'; 3 * LOOKED_AT], b"\nstep\n".to_vec(), vec![b'y'; LOOKED_AT + BLOCK + 1]].concat();
-        let source = Memory::new("log", text);
+        let source = MemorySource::new("log", text);
         let mut lines = Lines::cutting(&source);
         let mut lengths = Vec::new();
         while let Some(line) = lines.next().expect("readable") {
             lengths.push(line.len());
         }
-        assert_eq!((lengths, lines.cut()), (vec![LOOKED_AT, 4, LOOKED_AT], 2));
+        assert_eq!((lengths, lines.cut_lines()), (vec![LOOKED_AT, 4, LOOKED_AT], 2));
     }
 
     proptest::proptest! {
@@ -402,12 +402,12 @@ mod tests {
                 "nothing to see\n"
             });
         }
-        let source = Memory::new("log", text.into_bytes());
+        let source = MemorySource::new("log", text.into_bytes());
         let mut lines = Lines::new(&source);
         let (mut found, mut numbers) = (Vec::new(), Vec::new());
         loop {
             lines
-                .pass_over(|text| memchr::memmem::find(text, b"it is"), |line| line.starts_with(b"12"))
+                .skip_until(|text| memchr::memmem::find(text, b"it is"), |line| line.starts_with(b"12"))
                 .expect("readable");
             let Some(line) = lines.next().expect("readable") else { break };
             if line != b"nothing to see" {
@@ -431,20 +431,20 @@ mod tests {
             ("loss: np.float32(2.5)", None),
             ("True", None),
         ] {
-            assert_eq!(super::value(text), value, "{text}");
+            assert_eq!(parse_cell(text), value, "{text}");
         }
     }
 
     #[test]
     fn numbers_of_logs() {
-        assert_eq!(number("1.221668E+00"), Some(1.221_668));
-        assert_eq!(number("'0.5'"), Some(0.5));
-        assert_eq!(number("12,345"), Some(12345.0));
-        assert!(number("nan").is_some_and(f64::is_nan));
-        assert_eq!(number("-inf"), Some(f64::NEG_INFINITY));
-        assert_eq!(number("abc"), None);
-        assert_eq!(step("12/500"), Some(12));
-        assert_eq!(step("12.0"), Some(12));
-        assert_eq!(step("-1"), None);
+        assert_eq!(parse_number("1.221668E+00"), Some(1.221_668));
+        assert_eq!(parse_number("'0.5'"), Some(0.5));
+        assert_eq!(parse_number("12,345"), Some(12345.0));
+        assert!(parse_number("nan").is_some_and(f64::is_nan));
+        assert_eq!(parse_number("-inf"), Some(f64::NEG_INFINITY));
+        assert_eq!(parse_number("abc"), None);
+        assert_eq!(parse_step("12/500"), Some(12));
+        assert_eq!(parse_step("12.0"), Some(12));
+        assert_eq!(parse_step("-1"), None);
     }
 }

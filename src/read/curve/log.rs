@@ -30,22 +30,22 @@ use std::sync::{Arc, LazyLock};
 
 use regex::Regex;
 
-use super::beside::Beside;
+use super::beside::RecordContext;
 use super::collector::Collector;
-use super::expression::constant;
-use super::file::{CurveFile, Note};
-use super::format::{Format, Logged};
+use super::expression::constant_regex;
+use super::file::{CurveFile, CurveNote};
+use super::format::{CurveFormat, LossMeaning};
 use super::lines::{self, Lines};
 use super::series::Counter;
 use super::stored::StoredSeries;
-use super::told::ToldLines;
+use super::told::FactLines;
 use super::updates::UpdateLines;
 use crate::error::Result;
 use crate::fetch::{ByteSource, Room};
 use crate::kind::Role;
 use crate::read::metric;
-use ahead::{Known, Part};
-use blocks::{Blocks, Looked};
+use ahead::{LineFacts, Part};
+use blocks::{Blocks, LineContent};
 use names::{Name, Names};
 use pairs::Pair;
 use record::Record;
@@ -58,7 +58,7 @@ const SEARCHED: u64 = 8 << 20;
 /// Bytes at the beginning of a log that are surveyed for what its lines have in common.
 const SURVEYED: u64 = 4 << 20;
 
-static DECIMAL: LazyLock<Regex> = LazyLock::new(|| constant(r"\d[.eE][-+]?\d"));
+static DECIMAL: LazyLock<Regex> = LazyLock::new(|| constant_regex(r"\d[.eE][-+]?\d"));
 
 /// A log that is read line by line, with its meaning so far.
 struct Reading<'a> {
@@ -73,7 +73,7 @@ struct SoFar<'a> {
     blocks: Blocks,
     pattern: Option<&'a LogPattern>,
     /// Reader of lines that are no records and hold facts about the run.
-    told: ToldLines,
+    told: FactLines,
 }
 
 /// A line of a log.
@@ -87,7 +87,7 @@ struct Line {
 
 impl<'a> SoFar<'a> {
     fn new(blocks: Blocks, pattern: Option<&'a LogPattern>) -> Self {
-        Self { blocks, pattern, told: ToldLines::default() }
+        Self { blocks, pattern, told: FactLines::default() }
     }
 
     /// Whether the next line has to be read whatever it holds.
@@ -96,14 +96,14 @@ impl<'a> SoFar<'a> {
     }
 
     /// Takes a line. Returns the record of table rows that it ended, if any (rows that no ruler closes), and the line itself.
-    fn take(&mut self, text: &[u8], has_end: bool, known: Option<Known>) -> (Option<Record>, Line) {
+    fn take(&mut self, text: &[u8], has_end: bool, known: Option<LineFacts>) -> (Option<Record>, Line) {
         let text = String::from_utf8_lossy(text).into_owned();
-        let Known { may_tell, has_nul, is_mean, looked } = known.unwrap_or_else(|| Known::of(&text));
-        let is_other = (may_tell || self.told.is_open()) && self.told.line(&text);
+        let LineFacts { may_tell, has_nul, is_mean, looked } = known.unwrap_or_else(|| LineFacts::from_text(&text));
+        let is_other = (may_tell || self.told.is_open()) && self.told.take_line(&text);
         let record = match looked {
             _ if is_other => None,
-            Looked::Other => record_of(&text, &mut self.blocks, self.pattern),
-            looked => self.blocks.looked(&text, looked),
+            LineContent::Other => record_of(&text, &mut self.blocks, self.pattern),
+            looked => self.blocks.read_content(&text, looked),
         };
         (self.blocks.take_ended(), Line { text, has_end, has_nul, is_mean, record })
     }
@@ -127,7 +127,7 @@ impl<'a> Reading<'a> {
             return Ok(Some(ahead));
         }
         if !self.so_far.is_open() {
-            self.lines.pass_over(telling::first, kinds::is_numeric)?;
+            self.lines.skip_until(telling::first_match, kinds::is_numeric)?;
         }
         let Some((line, has_end)) = self.lines.next_with_end()? else { return Ok(None) };
         let (ended, line) = self.so_far.take(line, has_end, None);
@@ -143,7 +143,7 @@ fn record_of(line: &str, blocks: &mut Blocks, pattern: Option<&LogPattern>) -> O
     if event::is_event(line) {
         return by_pattern.or_else(|| event::read(line, &mut blocks.names, &mut blocks.benchmark, &mut blocks.account));
     }
-    let record = blocks.line(line);
+    let record = blocks.read_line(line);
     let Some(by_pattern) = by_pattern else { return record };
     Some(with_pattern(line, by_pattern, record, blocks))
 }
@@ -163,20 +163,21 @@ fn with_pattern(line: &str, mut by_pattern: Record, record: Option<Record>, bloc
     }
     for pair in differing {
         let name = blocks.names.get(pair.name).map(|name| name.text.clone());
-        blocks.account.take(line, name.into_iter().collect(), &[pair.value]);
+        blocks.account.add_text(line, name.into_iter().collect(), &[pair.value]);
     }
     let is_by_epoch = by_pattern.step.is_none() && record.is_by_epoch;
     by_pattern.step = by_pattern.step.or(record.step);
-    Record { beside: record.beside, skipped: record.skipped, is_by_epoch, ..by_pattern }
+    Record { context: record.context, skipped: record.skipped, is_by_epoch, ..by_pattern }
 }
 
 /// Reads one line by the user's pattern; `None` where it does not match.
 fn parse_with(line: &str, pattern: &LogPattern, names: &mut Names) -> Option<Record> {
     let found = pattern.0.captures(line)?;
     let groups = || pattern.0.capture_names().flatten().filter_map(|name| Some((name, found.name(name)?.as_str())));
-    let step = groups().filter(|(name, _)| metric::step_rank(name).is_some()).find_map(|(_, text)| lines::step(text));
+    let step =
+        groups().filter(|(name, _)| metric::step_rank(name).is_some()).find_map(|(_, text)| lines::parse_step(text));
     let values = groups().filter(|(name, _)| metric::step_rank(name).is_none());
-    let values = values.filter_map(|(name, text)| Some((name, lines::number(text)?)));
+    let values = values.filter_map(|(name, text)| Some((name, lines::parse_number(text)?)));
     let pairs: Vec<Pair> = values.map(|(name, value)| Pair::new(names.place(name), value)).collect();
     (!pairs.is_empty()).then(|| Record { step, pairs, ..Record::default() })
 }
@@ -185,7 +186,7 @@ fn parse_with(line: &str, pattern: &LogPattern, names: &mut Names) -> Option<Rec
 fn surveyed<'a>(source: &'a dyn ByteSource, pattern: Option<&'a LogPattern>, bytes: u64) -> Result<Blocks> {
     let mut reading = Reading::new(source, Blocks::surveying(), pattern);
     while reading.lines.consumed() < bytes && reading.next()?.is_some() {}
-    Ok(reading.so_far.blocks.begin())
+    Ok(reading.so_far.blocks.into_reading())
 }
 
 /// Whether a text holds at least two different lines of a training log near its beginning.
@@ -201,7 +202,7 @@ pub(super) fn recognise(source: &dyn ByteSource) -> bool {
         }
         first = Some(record);
     }
-    reading.so_far.blocks.end().is_some_and(|last| first.is_some_and(|first| first != last))
+    reading.so_far.blocks.take_open_record().is_some_and(|last| first.is_some_and(|first| first != last))
 }
 
 /// Whether a single line shows that its text is a log, as a line of Megatron's does. Single lines of other programs do not, because
@@ -211,7 +212,7 @@ fn is_unmistakable(line: &str, record: &Record) -> bool {
 }
 
 /// Whether a text holds a line that the user's pattern reads.
-pub fn matches(source: &dyn ByteSource, pattern: &LogPattern) -> bool {
+pub fn matches_pattern(source: &dyn ByteSource, pattern: &LogPattern) -> bool {
     let (mut lines, mut names) = (Lines::new(source), Names::default());
     while lines.consumed() < SEARCHED {
         match lines.next() {
@@ -225,14 +226,14 @@ pub fn matches(source: &dyn ByteSource, pattern: &LogPattern) -> bool {
 }
 
 /// Whether a text has a line with the word `loss` and a decimal number.
-pub fn resembles(head: &[u8]) -> bool {
+pub fn resembles_log(head: &[u8]) -> bool {
     let speaks = |line: &str| line.to_lowercase().contains("loss") && DECIMAL.is_match(line);
     !head.contains(&0) && String::from_utf8_lossy(head).lines().any(speaks)
 }
 
 /// The lines of a text that look most as if they hold a loss, in their order and cut to a width; `None` for binary data and for a
 /// text without lines.
-pub fn sample(source: &dyn ByteSource) -> Option<Vec<String>> {
+pub fn sample_lines(source: &dyn ByteSource) -> Option<Vec<String>> {
     /// Lines that a message shows.
     const SHOWN: usize = 3;
     /// Lines that are searched for them.
@@ -262,18 +263,18 @@ pub fn sample(source: &dyn ByteSource) -> Option<Vec<String>> {
 
 /// Reads a log.
 pub(super) fn read(source: &dyn ByteSource, room: &Arc<Room>) -> Result<CurveFile> {
-    read_lines(source, room, Format::Log, None)
+    read_lines(source, room, CurveFormat::Log, None)
 }
 
 /// Reads a log, in which the user's pattern reads the lines that it matches.
-pub(super) fn read_with(source: &dyn ByteSource, room: &Arc<Room>, pattern: &LogPattern) -> Result<CurveFile> {
-    read_lines(source, room, Format::Pattern(pattern.clone()), Some(pattern))
+pub(super) fn read_with_pattern(source: &dyn ByteSource, room: &Arc<Room>, pattern: &LogPattern) -> Result<CurveFile> {
+    read_lines(source, room, CurveFormat::Pattern(pattern.clone()), Some(pattern))
 }
 
 fn read_lines(
     source: &dyn ByteSource,
     room: &Arc<Room>,
-    format: Format,
+    format: CurveFormat,
     pattern: Option<&LogPattern>,
 ) -> Result<CurveFile> {
     let run = Run::new(source, room, SoFar::new(surveyed(source, pattern, SURVEYED)?, pattern));
@@ -321,7 +322,7 @@ impl<'a> Run<'a> {
         loop {
             let has_part = size.map(|size| lines.take_part(size, &mut spare)).transpose()? == Some(true);
             let bytes = if has_part { std::mem::take(&mut spare) } else { Vec::new() };
-            let next = || if has_part { Part::of(bytes, &names) } else { Part::default() };
+            let next = || if has_part { Part::from_bytes(bytes, &names) } else { Part::default() };
             let (taken, next) = rayon::join(|| self.part(&mut part), next);
             taken?;
             let taken = std::mem::replace(&mut part, next).into_bytes();
@@ -335,7 +336,7 @@ impl<'a> Run<'a> {
             let Some((line, has_end)) = lines.next_with_end()? else { break };
             self.take(line, has_end, None)?;
         }
-        self.cut += lines.cut();
+        self.cut += lines.cut_lines();
         Ok(self)
     }
 
@@ -348,7 +349,7 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    fn take(&mut self, text: &[u8], has_end: bool, known: Option<Known>) -> Result<()> {
+    fn take(&mut self, text: &[u8], has_end: bool, known: Option<LineFacts>) -> Result<()> {
         let (ended, line) = self.so_far.take(text, has_end, known);
         if let Some(ended) = ended {
             self.line(Line::of_record(ended))?;
@@ -361,13 +362,13 @@ impl<'a> Run<'a> {
         self.has_nul |= has_nul;
         self.is_of_means |= is_mean;
         let Some(mut record) = record else {
-            self.updates.line(&text);
-            self.so_far.told.other(&text);
+            self.updates.take_line(&text);
+            self.so_far.told.take_other_line(&text);
             return Ok(());
         };
         let names = &self.so_far.blocks.names;
-        if record.pairs.iter().any(|pair| names.get(pair.name).is_some_and(Name::is_told)) {
-            self.so_far.told.record(record.part);
+        if record.pairs.iter().any(|pair| names.get(pair.name).is_some_and(Name::is_key_metric)) {
+            self.so_far.told.note_record(record.part);
         }
         let size = Size { values: record.pairs.len(), figures: figures_at_end(&text) };
         if !has_end && self.last.is_some_and(|last| size.is_cut_short(last)) {
@@ -377,7 +378,7 @@ impl<'a> Run<'a> {
         }
         self.last = Some(size);
         let scale = record.pairs.iter().find(|pair| names.get(pair.name).is_some_and(|name| name.is_scale));
-        self.updates.record(record.step, &text, record.skipped, scale.map(|scale| scale.value));
+        self.updates.take_record(record.step, &text, record.skipped, scale.map(|scale| scale.value));
         self.record(record)
     }
 
@@ -390,7 +391,8 @@ impl<'a> Run<'a> {
                 let broken = broken.filter_map(|pair| Some((names.get(pair.name)?.text.clone(), pair.value)));
                 // A value that is not finite is reported even if the bar that showed it was drawn again.
                 let account = &mut self.so_far.blocks.account;
-                broken.for_each(|(name, value)| account.take(&format!("{name}: {value} [..]"), vec![name], &[value]));
+                broken
+                    .for_each(|(name, value)| account.add_text(&format!("{name}: {value} [..]"), vec![name], &[value]));
             }
             Some(drawn) => self.curves.take(drawn, names)?,
             None => {}
@@ -402,24 +404,25 @@ impl<'a> Run<'a> {
         self.curves.take(record, names)
     }
 
-    fn finish(mut self, source: &dyn ByteSource, format: Format) -> Result<CurveFile> {
-        let end = self.so_far.blocks.end();
+    fn finish(mut self, source: &dyn ByteSource, format: CurveFormat) -> Result<CurveFile> {
+        let end = self.so_far.blocks.take_open_record();
         let Self { so_far: SoFar { blocks, told, .. }, mut curves, updates, .. } = self;
         self.bar.into_iter().chain(end).try_for_each(|record| curves.take(record, &blocks.names))?;
-        let rounded = std::mem::take(&mut curves.rounded).into_iter().map(Note::RoundedZeros);
+        let rounded = std::mem::take(&mut curves.rounded).into_iter().map(CurveNote::RoundedZeros);
         let decimals = std::mem::take(&mut curves.decimals).into_iter();
         let decimals = decimals.filter(|(_, (least, most))| least == most && *most < 7);
-        let decimals: Vec<Note> = decimals.map(|(name, (decimals, _))| Note::Decimals(name, decimals)).collect();
+        let decimals: Vec<CurveNote> =
+            decimals.map(|(name, (decimals, _))| CurveNote::Decimals(name, decimals)).collect();
         let mut file =
-            CurveFile::new(source, format, curves.finish()?).with_note(self.is_cut.then_some(Note::Truncated));
+            CurveFile::new(source, format, curves.finish()?).with_note(self.is_cut.then_some(CurveNote::Truncated));
         let has_uncounted = file.series.iter().any(|series| series.counter() == Counter::Position);
-        let unused = (has_uncounted && blocks.has_headers).then_some(Note::UnusedCounter);
-        file.logged = if self.is_of_means { Logged::Windows } else { Logged::Unsaid };
+        let unused = (has_uncounted && blocks.has_headers).then_some(CurveNote::UnusedCounter);
+        file.logged = if self.is_of_means { LossMeaning::Windows } else { LossMeaning::Unstated };
         file.notes.extend(
             rounded
                 .chain(decimals)
-                .chain(self.has_nul.then_some(Note::NulBytes))
-                .chain((self.cut > 0).then_some(Note::LongLines(self.cut)))
+                .chain(self.has_nul.then_some(CurveNote::NulBytes))
+                .chain((self.cut > 0).then_some(CurveNote::LongLines(self.cut)))
                 .chain(unused),
         );
         Ok(CurveFile { updates: updates.finish(), told: told.finish(), account: blocks.account, ..file })
@@ -472,8 +475,8 @@ impl Placed {
         Self { collector, rank: None, places: Vec::new() }
     }
 
-    fn record(&mut self, beside: Beside) {
-        self.collector.record(beside);
+    fn record(&mut self, beside: RecordContext) {
+        self.collector.begin_record(beside);
         if self.rank != beside.rank {
             self.rank = beside.rank;
             self.places.clear();
@@ -514,7 +517,7 @@ impl Curves {
         } else {
             &mut self.by_step
         };
-        collector.record(record.beside);
+        collector.record(record.context);
         for pair in &record.pairs {
             if let Some(name) = names.get(pair.name) {
                 if pair.is_rounded && !self.rounded.contains(&name.canonical) {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::collector::Collector;
 use super::file::CurveFile;
-use super::format::Format;
+use super::format::CurveFormat;
 use super::lines;
 use super::records;
 use super::series::Series;
@@ -24,9 +24,9 @@ pub(super) fn read(source: &dyn ByteSource, room: &Arc<Room>) -> Result<CurveFil
         let body = parser.value()?;
         let values = body.get("values").and_then(Json::as_object).unwrap_or_default();
         for (step, value) in values {
-            let step = lines::step(step).ok_or_else(|| bad_step(source, &metric, step))?;
+            let step = lines::parse_step(step).ok_or_else(|| bad_step(source, &metric, step))?;
             // `null` stands for a value that was not recorded, as `nan` does.
-            let value = records::number(value).or_else(|| (*value == Json::Null).then_some(f64::NAN));
+            let value = records::json_number(value).or_else(|| (*value == Json::Null).then_some(f64::NAN));
             collector.push(&metric, Some(step), value.ok_or_else(|| bad_value(source, &metric, step))?)?;
         }
         Ok(())
@@ -35,7 +35,7 @@ pub(super) fn read(source: &dyn ByteSource, room: &Arc<Room>) -> Result<CurveFil
     let series = collector.finish()?;
     let mut series = series.iter().map(|series| Ok(series.load()?.into_owned())).collect::<Result<Vec<Series>>>()?;
     drop_unrecorded(&mut series);
-    Ok(CurveFile::new(source, Format::Megatron, series.into_iter().map(Into::into).collect()))
+    Ok(CurveFile::new(source, CurveFormat::Megatron, series.into_iter().map(Into::into).collect()))
 }
 
 fn bad_step(source: &dyn ByteSource, metric: &str, step: &str) -> Error {

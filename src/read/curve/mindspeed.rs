@@ -4,7 +4,7 @@
 //! rank; the largest is kept. Where a file has a list with the name of a step counter, that list numbers the others.
 
 use super::file::CurveFile;
-use super::format::Format;
+use super::format::CurveFormat;
 use super::records;
 use super::series::Series;
 use crate::error::{Error, Result};
@@ -18,15 +18,15 @@ pub(super) fn read(source: &dyn ByteSource) -> Result<CurveFile> {
     let value = parser.value()?;
     parser.end()?;
     let entries = value.as_object().unwrap_or_default();
-    let mut file = CurveFile::new(source, Format::MindSpeed, Vec::new());
+    let mut file = CurveFile::new(source, CurveFormat::MindSpeed, Vec::new());
     let steps = entries.iter().find_map(|(key, value)| {
         metric::step_rank(key)?;
-        value.as_array()?.iter().map(records::step).collect::<Option<Vec<u64>>>()
+        value.as_array()?.iter().map(records::json_step).collect::<Option<Vec<u64>>>()
     });
     for (key, value) in entries {
         if let Some(name) = key.strip_suffix("margin") {
             let margin = value.as_array().and_then(<[Json]>::first).unwrap_or(value);
-            let margin = records::number(margin).filter(|margin| *margin >= 0.0);
+            let margin = records::json_number(margin).filter(|margin| *margin >= 0.0);
             file.margins.extend(margin.map(|margin| (metric::canonical(name).into_owned(), margin)));
         } else if let (Some(items), None) = (value.as_array(), metric::step_rank(key)) {
             file.series.extend(series_of(source, key, items, steps.as_deref())?.into_iter().map(Into::into));
@@ -40,7 +40,7 @@ fn series_of(source: &dyn ByteSource, key: &str, items: &[Json], steps: Option<&
         return Ok(memory_of(items));
     }
     let known = !matches!(metric::role(&metric::canonical(key)), Role::Other);
-    let values: Option<Vec<f64>> = items.iter().map(records::number).collect();
+    let values: Option<Vec<f64>> = items.iter().map(records::json_number).collect();
     match (values, known) {
         (Some(values), _) => Ok(vec![match steps.filter(|steps| steps.len() == values.len()) {
             Some(steps) => Series::by_step(key, steps.iter().copied().zip(values)),

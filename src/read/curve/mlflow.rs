@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::collector::Collector;
-use super::file::{CurveFile, Note};
-use super::format::Format;
+use super::file::{CurveFile, CurveNote};
+use super::format::CurveFormat;
 use super::lines::{self, Lines};
 use crate::error::Result;
 use crate::fetch::{ByteSource, Files, Room, read_all};
@@ -24,7 +24,7 @@ fn parse(line: &[u8]) -> Option<(u64, f64)> {
     let mut words = std::str::from_utf8(line).ok()?.split_ascii_whitespace();
     let (time, value, step) = (words.next()?, words.next()?, words.next()?);
     let is_time = time.len() == TIME && time.bytes().all(|digit| digit.is_ascii_digit());
-    if words.next().is_some() || !is_time { None } else { Some((step.parse().ok()?, lines::number(value)?)) }
+    if words.next().is_some() || !is_time { None } else { Some((step.parse().ok()?, lines::parse_number(value)?)) }
 }
 
 /// Reads one metric. A last line without its end may have lost digits and is not used.
@@ -40,8 +40,9 @@ pub(super) fn read(source: &dyn ByteSource, room: &Arc<Room>) -> Result<CurveFil
             None => skipped += 1,
         }
     }
-    let file = CurveFile::new(source, Format::Mlflow, collector.finish()?).with_note(is_cut.then_some(Note::Truncated));
-    Ok(file.with_note((skipped > 0).then_some(Note::SkippedLines(skipped))))
+    let file = CurveFile::new(source, CurveFormat::Mlflow, collector.finish()?)
+        .with_note(is_cut.then_some(CurveNote::Truncated));
+    Ok(file.with_note((skipped > 0).then_some(CurveNote::SkippedLines(skipped))))
 }
 
 /// The run's folder and the metric in the path of a file. A metric's own name may contain a folder `metrics` too.
@@ -61,7 +62,7 @@ fn place(path: &str) -> (Option<String>, String) {
 }
 
 /// The name of the run that the metric at `path` belongs to, from the file of its tag; `None` where there is none.
-pub fn run_of(files: &dyn Files, path: &str) -> Option<String> {
+pub fn run_name(files: &dyn Files, path: &str) -> Option<String> {
     /// Longest name.
     const LONGEST: u64 = 4096;
     let folder = place(path).0?;
@@ -74,18 +75,18 @@ pub fn run_of(files: &dyn Files, path: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fetch::Memory;
+    use crate::fetch::MemorySource;
 
     #[test]
     fn lines_of_time_value_and_step_are_one_metric() {
         let text = "1795350304556 3.5 1\n1795350304562 nan 2\nbroken\n1795350304563 3.1 3\n1795350304564 2.9 4";
         assert!(recognise("1795350304556 3.5 1\n1795350304562 nan 2\n1795350304563 3."));
         assert!(!recognise("1 3.5 1\n2 3.25 2\n") && !recognise("1795350304556 3.5"));
-        let file =
-            read(&Memory::new("metrics/train/loss", text.as_bytes().to_vec()), &Room::unlimited()).expect("readable");
+        let file = read(&MemorySource::new("metrics/train/loss", text.as_bytes().to_vec()), &Room::unlimited())
+            .expect("readable");
         let points: Vec<(u64, f64)> = file.loaded()[0].points().collect();
         assert_eq!((file.loaded()[0].name.as_str(), points.len(), points[2]), ("train/loss", 3, (3, 3.1)));
-        assert_eq!(file.notes, [Note::Truncated, Note::SkippedLines(1)]);
+        assert_eq!(file.notes, [CurveNote::Truncated, CurveNote::SkippedLines(1)]);
     }
 
     #[test]

@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
-use super::beside::Beside;
+use super::beside::RecordContext;
 use super::collector::Collector;
 use super::file::CurveFile;
-use super::format::Format;
+use super::format::CurveFormat;
 use super::lines;
 use super::records;
 use crate::error::{Error, Result};
@@ -70,7 +70,7 @@ fn list(items: &[Json]) -> Option<Found<'_>> {
 fn steps(entries: &[(String, Json)]) -> Option<Found<'_>> {
     let steps: Vec<(u64, &Json)> = entries
         .iter()
-        .map_while(|(key, value)| Some((lines::step(key)?, value)))
+        .map_while(|(key, value)| Some((lines::parse_step(key)?, value)))
         .filter(|(_, value)| records::is_record(value))
         .collect();
     (steps.len() > 1 && steps.len() == entries.len()).then_some(Found::Steps(steps))
@@ -79,7 +79,7 @@ fn steps(entries: &[(String, Json)]) -> Option<Found<'_>> {
 /// Named lists of numbers that have equal lengths, at least one of them a key metric.
 fn columns(entries: &[(String, Json)]) -> Option<Found<'_>> {
     let numbers = |value: &Json| match value {
-        Json::Array(items) if items.len() > 1 => items.iter().take(3).all(|item| records::number(item).is_some()),
+        Json::Array(items) if items.len() > 1 => items.iter().take(3).all(|item| records::json_number(item).is_some()),
         _ => false,
     };
     let lists = entries.iter().filter(|(_, value)| numbers(value));
@@ -90,7 +90,7 @@ fn columns(entries: &[(String, Json)]) -> Option<Found<'_>> {
         })
         .collect();
     let length = lists.first()?.1.len();
-    let is_known = lists.iter().any(|(name, _)| metric::is_told(&metric::canonical(name)));
+    let is_known = lists.iter().any(|(name, _)| metric::is_key_metric(&metric::canonical(name)));
     (is_known && lists.iter().all(|(_, values)| values.len() == length)).then_some(Found::Columns(lists))
 }
 
@@ -99,27 +99,27 @@ pub(super) fn read(source: &dyn ByteSource, room: &Arc<Room>) -> Result<CurveFil
     let document = document(source)?;
     let mut collector = Collector::new(source.name(), room);
     match find(&document, 0) {
-        Some(Found::List(list)) => list.iter().try_for_each(|record| records::take(record, &mut collector))?,
+        Some(Found::List(list)) => list.iter().try_for_each(|record| records::add_record(record, &mut collector))?,
         Some(Found::Steps(steps)) => steps.into_iter().try_for_each(|(step, record)| {
-            collector.record(Beside::default());
-            records::flatten(record.as_object().unwrap_or_default(), Some(step), &mut collector)
+            collector.begin_record(RecordContext::default());
+            records::add_flattened(record.as_object().unwrap_or_default(), Some(step), &mut collector)
         })?,
         Some(Found::Columns(columns)) => {
             for place in 0..columns.first().map_or(0, |(_, values)| values.len()) {
                 let record =
                     columns.iter().filter_map(|(name, values)| Some(((*name).to_owned(), values.get(place)?.clone())));
-                records::take(&Json::Object(record.collect()), &mut collector)?;
+                records::add_record(&Json::Object(record.collect()), &mut collector)?;
             }
         }
         None => return Err(Error::corrupt(source.name(), "holds no list of records")),
     }
-    CurveFile::collected(source, Format::JsonNested, collector)
+    CurveFile::from_collector(source, CurveFormat::JsonNested, collector)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fetch::Memory;
+    use crate::fetch::MemorySource;
 
     #[test]
     fn records_are_found_wherever_they_stand() {
@@ -133,7 +133,7 @@ mod tests {
                 vec!["loss", "val_loss"],
             ),
         ] {
-            let source = Memory::new("history.json", text.as_bytes().to_vec());
+            let source = MemorySource::new("history.json", text.as_bytes().to_vec());
             assert!(recognise(text, &source), "{text}");
             let file = read(&source, &Room::unlimited()).expect("sound");
             let found: Vec<String> = file.series.iter().map(|series| series.name().to_owned()).collect();
@@ -142,7 +142,7 @@ mod tests {
         for text in
             [r#"{"loss_weights": [1.0, 2.0], "layers": [3]}"#, r#"{"models": [{"name": "a", "accuracy": 0.5}]}"#]
         {
-            assert!(!recognise(text, &Memory::new("config.json", text.as_bytes().to_vec())), "{text}");
+            assert!(!recognise(text, &MemorySource::new("config.json", text.as_bytes().to_vec())), "{text}");
         }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::expression::constant;
+use super::expression::constant_regex;
 use super::lines;
 
 /// Largest number of parameters whose norms are kept.
@@ -19,16 +19,17 @@ const NUMBER: &str = r#"(?:tensor\(\s*)?["']?([-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?
 
 /// `name norm=V`, `| name | grad_norm | V |`, `{"param": name, "grad_norm": V}`.
 static BEHIND: LazyLock<Regex> = LazyLock::new(|| {
-    constant(&format!(r#"{NAME}["'`]?[\s,;:|=()-]+.{{0,60}}?\b((?:\w+[ _])?norm)["'`]?\s*[:=|]\s*{NUMBER}"#))
+    constant_regex(&format!(r#"{NAME}["'`]?[\s,;:|=()-]+.{{0,60}}?\b((?:\w+[ _])?norm)["'`]?\s*[:=|]\s*{NUMBER}"#))
 });
 /// `grad norm of name: V`.
 static BEFORE: LazyLock<Regex> = LazyLock::new(|| {
-    constant(&format!(
+    constant_regex(&format!(
         r#"(?i-u:\b((?:\w+[ _])?norm) ?[:=]? ?(?:(?:of|for|at) )?["'`]?){NAME}["'`]?\s*[:=|]?\s*{NUMBER}"#
     ))
 });
-static STEP: LazyLock<Regex> = LazyLock::new(|| constant(r#"(?i)\b(?:iteration|iter|step)\b["']?[\s:=]*(\d{1,12})\b"#));
-static RANK: LazyLock<Regex> = LazyLock::new(|| constant(r#"(?i)\brank["']?[\s:=]*(\d{1,6})\b"#));
+static STEP: LazyLock<Regex> =
+    LazyLock::new(|| constant_regex(r#"(?i)\b(?:iteration|iter|step)\b["']?[\s:=]*(\d{1,12})\b"#));
+static RANK: LazyLock<Regex> = LazyLock::new(|| constant_regex(r#"(?i)\brank["']?[\s:=]*(\d{1,6})\b"#));
 
 /// A norm of a parameter.
 #[derive(Clone, Debug, PartialEq)]
@@ -64,7 +65,7 @@ impl LayerNorms {
     }
 
     /// Takes a line. Returns whether it holds the norm of a parameter, and so is no record of the run.
-    pub(super) fn line(&mut self, line: &str) -> bool {
+    pub(super) fn take_line(&mut self, line: &str) -> bool {
         let Some(norm) = norm_of(line) else { return false };
         let number = |pattern: &Regex| pattern.captures(line).and_then(|found| found.get(1)?.as_str().parse().ok());
         self.take(norm, number(&STEP), number(&RANK));
@@ -89,7 +90,7 @@ impl LayerNorms {
     }
 
     /// The norms; `None` where no line had any.
-    pub(super) fn found(self) -> Option<Self> {
+    pub(super) fn into_non_empty(self) -> Option<Self> {
         (!self.parameters.is_empty() || self.non_finite > 0).then_some(self)
     }
 }
@@ -110,7 +111,7 @@ fn norm_of(line: &str) -> Option<Norm> {
     let word = word.as_str().to_ascii_lowercase();
     let is_other =
         ["weight", "param", "layer", "act", "input", "output", "update"].iter().any(|kind| word.starts_with(kind));
-    let value = lines::number(value.as_str()).filter(|_| !is_other)?;
+    let value = lines::parse_number(value.as_str()).filter(|_| !is_other)?;
     let before = name.as_str().get(..(layer.start() - name.start()).saturating_sub(1)).unwrap_or_default();
     let from = before.rfind(['.', '/']).map_or(0, |at| at + 1);
     let name = name.as_str().get(from..)?.to_owned();
@@ -154,8 +155,8 @@ mod tests {
     fn norms_keep_their_step_and_rank_and_do_not_grow_with_steps() {
         let mut norms = LayerNorms::default();
         for step in 0..1000 {
-            assert!(norms.line(&format!("iter {step} rank 1 grad norm of layers.0.w: 1.5")));
-            assert!(norms.line("layers.1.w norm=0.5"));
+            assert!(norms.take_line(&format!("iter {step} rank 1 grad norm of layers.0.w: 1.5")));
+            assert!(norms.take_line("layers.1.w norm=0.5"));
         }
         let [first, second] = ["layers.0.w", "layers.1.w"].map(|name| &norms.parameters[name]);
         assert_eq!((first.values.len(), second.values.len()), (MOST_VALUES, MOST_VALUES));

@@ -70,7 +70,7 @@ impl Stretches {
     }
 
     /// Takes a record. `last` is the step at which one of its metrics was logged before, in the current stretch.
-    pub(super) fn take(&mut self, step: u64, last: Option<u64>, epoch: Option<f64>) {
+    pub(super) fn add_record(&mut self, step: u64, last: Option<u64>, epoch: Option<f64>) {
         let epoch = epoch.filter(|epoch| epoch.is_finite());
         let rises = matches!((self.epoch, epoch), (Some(before), Some(epoch)) if before < epoch);
         let goes_back = matches!((self.epoch, epoch), (Some(before), Some(epoch))
@@ -197,7 +197,7 @@ fn is_whole(epoch: f64) -> bool {
 }
 
 fn whole(epoch: f64) -> Option<u64> {
-    super::lines::whole(epoch)
+    super::lines::whole_number(epoch)
 }
 
 #[cfg(test)]
@@ -210,7 +210,7 @@ mod tests {
         let mut placed: Vec<(usize, u64)> = Vec::new();
         for (epoch, step) in records {
             let last = placed.last().filter(|(stretch, _)| *stretch == stretches.current()).map(|(_, step)| *step);
-            stretches.take(*step, last, *epoch);
+            stretches.add_record(*step, last, *epoch);
             placed.push((stretches.current(), *step));
         }
         let again = |index: usize| {
@@ -284,7 +284,7 @@ mod tests {
             (0..4_000).map(|index| (if index % 2 == 0 { 0.0 } else { largest }, 2 - index % 2)).collect();
         assert_eq!(in_epochs(&back_and_forth).len(), 4_000);
         let mut stretches = Stretches::default();
-        (0..200_000_u32).for_each(|index| stretches.take(1, Some(1), Some(f64::from(1_000_000 - index))));
+        (0..200_000_u32).for_each(|index| stretches.add_record(1, Some(1), Some(f64::from(1_000_000 - index))));
         assert_eq!(stretches.resolve(&[]).offsets.len(), 200_000);
     }
 

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::collector::Collector;
 use super::file::CurveFile;
-use super::format::Format;
-use super::records::number;
+use super::format::CurveFormat;
+use super::records::json_number;
 use super::series::MAX_POINTS;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::{ByteSource, Room};
@@ -16,8 +16,8 @@ use crate::read::json::{Json, Parser};
 pub(super) fn recognise(head: &str) -> bool {
     let mut rows = head.strip_prefix('[').map(|rest| rest.trim_start().split(']')).into_iter().flatten();
     rows.next().and_then(|row| row.strip_prefix('[')).is_some_and(|row| {
-        let numbers: Vec<Option<f64>> = row.split(',').map(lines::number).collect();
-        matches!(numbers.as_slice(), [Some(_), Some(step), Some(_)] if lines::whole(*step).is_some())
+        let numbers: Vec<Option<f64>> = row.split(',').map(lines::parse_number).collect();
+        matches!(numbers.as_slice(), [Some(_), Some(step), Some(_)] if lines::whole_number(*step).is_some())
     })
 }
 
@@ -39,13 +39,13 @@ pub(super) fn read(source: &dyn ByteSource, room: &Arc<Room>) -> Result<CurveFil
         collector.push(&name, Some(step), value)
     })?;
     parser.end()?;
-    Ok(CurveFile::new(source, Format::PageJson, collector.finish()?))
+    Ok(CurveFile::new(source, CurveFormat::PageJson, collector.finish()?))
 }
 
 fn point(row: &Json) -> Option<(u64, f64)> {
     let Json::Array(cells) = row else { return None };
     let [_, step, value] = cells.as_slice() else { return None };
-    Some((lines::whole(number(step)?)?, number(value)?))
+    Some((lines::whole_number(json_number(step)?)?, json_number(value)?))
 }
 
 /// The metric in a file's name: `train_loss` of `run_7-tag-train_loss.json`.
@@ -58,14 +58,15 @@ fn metric_of(path: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fetch::Memory;
+    use crate::fetch::MemorySource;
 
     #[test]
     fn a_downloaded_series_is_read_by_its_steps() {
         let text = "[[1700000001.5, 1, 9.5], [1700000002.5, 2, NaN]]";
         assert!(recognise(text) && !recognise("[[1, 2], [3, 4]]") && !recognise("[{\"step\": 1}]"));
-        let file = read(&Memory::new("a/run_7-tag-train_loss.json", text.as_bytes().to_vec()), &Room::unlimited())
-            .expect("a series");
+        let file =
+            read(&MemorySource::new("a/run_7-tag-train_loss.json", text.as_bytes().to_vec()), &Room::unlimited())
+                .expect("a series");
         let series = &file.loaded()[0];
         let points: Vec<(u64, f64)> = series.points().collect();
         assert_eq!((series.name.as_str(), points.len(), points.first()), ("train_loss", 2, Some(&(1, 9.5))));

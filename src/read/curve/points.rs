@@ -13,7 +13,7 @@ const BLOCK: usize = 8192;
 
 /// Memory and disk for the points of a file, with the file's name for errors.
 #[derive(Clone, Debug)]
-pub(super) struct Home {
+pub(super) struct FileRoom {
     /// Name of the file, for errors of the disk.
     pub(super) file: Arc<str>,
     /// Memory and disk of the run.
@@ -23,7 +23,7 @@ pub(super) struct Home {
 /// Points of a metric, or steps without values.
 #[derive(Debug)]
 pub(super) struct Points {
-    home: Home,
+    home: FileRoom,
     /// Points on disk, in order.
     stored: Vec<Stored>,
     /// Steps in memory, which follow the stored ones.
@@ -59,7 +59,7 @@ enum StoredSteps {
 }
 
 impl Points {
-    pub(super) fn new(home: Home) -> Self {
+    pub(super) fn new(home: FileRoom) -> Self {
         Self {
             home,
             stored: Vec::new(),
@@ -74,11 +74,11 @@ impl Points {
     }
 
     /// The points of a series that is already in order.
-    pub(super) fn of(home: Home, steps: Steps, values: Vec<f64>) -> Self {
+    pub(super) fn from_ordered(home: FileRoom, steps: Steps, values: Vec<f64>) -> Self {
         let last = steps.len().checked_sub(1).and_then(|last| steps.get(last));
         let mut points = Self::new(home);
         (points.steps, points.values, points.last) = (steps, values, last);
-        points.count();
+        points.report_memory();
         points
     }
 
@@ -119,7 +119,7 @@ impl Points {
         self.last = Some(step);
         self.steps.push(step);
         if self.steps.len().is_multiple_of(COUNTED) {
-            self.count();
+            self.report_memory();
         }
     }
 
@@ -132,7 +132,7 @@ impl Points {
         self.last = Some(last);
         self.steps.append(steps);
         self.values.extend_from_slice(values);
-        self.count();
+        self.report_memory();
     }
 
     /// Bytes in memory.
@@ -141,10 +141,10 @@ impl Points {
     }
 
     /// Reports the memory that the points take now to the room.
-    pub(super) fn count(&mut self) {
+    pub(super) fn report_memory(&mut self) {
         let bytes = self.bytes();
         if bytes >= self.counted {
-            self.home.room.take(bytes - self.counted);
+            self.home.room.count_bytes(bytes - self.counted);
         } else {
             self.home.room.give_back(self.counted - bytes);
         }
@@ -169,7 +169,7 @@ impl Points {
         self.is_finite = self.is_finite();
         self.before += self.steps.len();
         (self.steps, self.values) = (Steps::numbered(), Vec::new());
-        self.count();
+        self.report_memory();
         Ok(())
     }
 
@@ -333,7 +333,7 @@ mod tests {
         ) {
             let folder = tempfile::tempdir().expect("a folder");
             let room = Room::new(Disk::new(folder.path().to_owned(), 1 << 20), 0);
-            let mut stored = Points::new(Home { file: "file".into(), room });
+            let mut stored = Points::new(FileRoom { file: "file".into(), room });
             let (mut step, mut expected) = (0, Vec::new());
             for (apart, value, is_stored) in points {
                 step += if regular { 2 } else { apart };

@@ -5,16 +5,16 @@
 
 use std::sync::Arc;
 
-use super::beside::{Beside, Key};
+use super::beside::{ContextKey, RecordContext};
 use super::collector::Collector;
-use super::file::{CurveFile, Note};
-use super::format::Format;
+use super::file::{CurveFile, CurveNote};
+use super::format::CurveFormat;
 use super::lines::{self, Lines};
-use super::told::ToldLines;
+use super::told::FactLines;
 use crate::error::{Error, Result};
 use crate::fetch::{ByteSource, Room};
 use crate::kind::Role;
-use crate::read::account::numbers_of;
+use crate::read::account::numbers_in_text;
 use crate::read::json::{self, Json, Parser};
 use crate::read::metric;
 
@@ -39,19 +39,19 @@ pub(super) fn is_numbered_record(value: &Json) -> bool {
 }
 
 fn has_step(entries: &[(String, Json)]) -> bool {
-    entries.iter().any(|(key, value)| metric::step_rank(key).is_some() && step(value).is_some())
+    entries.iter().any(|(key, value)| metric::step_rank(key).is_some() && json_step(value).is_some())
 }
 
 /// The mean of an object of statistics: `{"num": 4000, "mean": 2.5, "std": 0.1}`.
 fn mean(value: &Json) -> Option<f64> {
-    let has = |key: &str| value.get(key).and_then(number).is_some();
-    if has("std") || has("num") { value.get("mean").and_then(number) } else { None }
+    let has = |key: &str| value.get(key).and_then(json_number).is_some();
+    if has("std") || has("num") { value.get("mean").and_then(json_number) } else { None }
 }
 
 /// Name and value of an entry that has both: `{"name": "loss", "value": 2.5}`.
 fn named(value: &Json) -> Option<(&str, f64)> {
     let name = ["name", "key", "metric", "tag"].iter().find_map(|key| value.get(key)?.as_str())?;
-    Some((name, value.get("value").and_then(number)?))
+    Some((name, value.get("value").and_then(json_number)?))
 }
 
 /// Entries of a list that have a name and a value each.
@@ -66,26 +66,26 @@ fn numbers(entries: &[(String, Json)]) -> impl Iterator<Item = &str> {
         .iter()
         .flat_map(|(key, value)| {
             let nested = value.as_object().filter(|_| mean(value).is_none()).unwrap_or_default().iter();
-            let own = number(value).or_else(|| mean(value)).is_some().then_some(key.as_str());
-            own.into_iter().chain(nested.filter(|(_, value)| number(value).is_some()).map(|(key, _)| key.as_str()))
+            let own = json_number(value).or_else(|| mean(value)).is_some().then_some(key.as_str());
+            own.into_iter().chain(nested.filter(|(_, value)| json_number(value).is_some()).map(|(key, _)| key.as_str()))
         })
         .chain(listed)
 }
 
 /// A JSON value as a number: a number, or a text that spells one.
-pub(super) fn number(value: &Json) -> Option<f64> {
+pub(super) fn json_number(value: &Json) -> Option<f64> {
     match value {
-        Json::Text(text) => lines::number(text),
+        Json::Text(text) => lines::parse_number(text),
         other => other.as_f64(),
     }
 }
 
 /// A JSON value as a step: a whole number, or a text that spells one.
-pub(super) fn step(value: &Json) -> Option<u64> {
+pub(super) fn json_step(value: &Json) -> Option<u64> {
     match value {
         Json::Int(step) => u64::try_from(*step).ok(),
-        Json::Float(step) => lines::whole(*step),
-        Json::Text(text) => lines::step(text),
+        Json::Float(step) => lines::whole_number(*step),
+        Json::Text(text) => lines::parse_step(text),
         _ => None,
     }
 }
@@ -96,7 +96,7 @@ pub(super) fn read_lines(source: &dyn ByteSource, room: &Arc<Room>) -> Result<Cu
     let mut lines = Lines::new(source);
     let mut broken: Option<(u64, Error)> = None;
     let mut is_first = true;
-    let mut told = ToldLines::default();
+    let mut told = FactLines::default();
     while let Some(line) = lines.next()? {
         let line = line.strip_prefix("\u{feff}".as_bytes()).unwrap_or(line);
         if tells(line, &mut told) {
@@ -111,28 +111,31 @@ pub(super) fn read_lines(source: &dyn ByteSource, room: &Arc<Room>) -> Result<Cu
                 broken = None;
                 // The first line may describe the run itself instead of being a record.
                 if !std::mem::take(&mut is_first) || is_record(&record) {
-                    take(&record, &mut collector)?;
-                    told.record(None);
+                    add_record(&record, &mut collector)?;
+                    told.note_record(None);
                 } else {
-                    told.other(&String::from_utf8_lossy(line));
+                    told.take_other_line(&String::from_utf8_lossy(line));
                 }
             }
             Err(error) => broken = Some((lines.number, error)),
         }
     }
-    let file = CurveFile { told: told.finish_records(), ..CurveFile::collected(source, Format::JsonLines, collector)? };
+    let file = CurveFile {
+        told: told.finish_records(),
+        ..CurveFile::from_collector(source, CurveFormat::JsonLines, collector)?
+    };
     if let (Some((number, error)), true) = (&broken, file.series.is_empty()) {
         return Err(damaged(source, *number, error));
     }
-    Ok(file.with_note(broken.map(|_| Note::Truncated)))
+    Ok(file.with_note(broken.map(|_| CurveNote::Truncated)))
 }
 
 /// Whether a line is no record: the norm of a parameter, or part of an error that ended the run.
-fn tells(line: &[u8], told: &mut ToldLines) -> bool {
+fn tells(line: &[u8], told: &mut FactLines) -> bool {
     if !line.starts_with(b"{") {
-        return told.line(&String::from_utf8_lossy(line));
+        return told.take_line(&String::from_utf8_lossy(line));
     }
-    memchr::memmem::find(line, b"norm").is_some() && told.object(&String::from_utf8_lossy(line))
+    memchr::memmem::find(line, b"norm").is_some() && told.take_json_line(&String::from_utf8_lossy(line))
 }
 
 fn damaged(source: &dyn ByteSource, line: u64, error: &Error) -> Error {
@@ -144,26 +147,26 @@ fn damaged(source: &dyn ByteSource, line: u64, error: &Error) -> Error {
 pub(super) fn read_array(source: &dyn ByteSource, room: &Arc<Room>) -> Result<CurveFile> {
     let mut collector = Collector::new(source.name(), room);
     let mut parser = Parser::new(source);
-    parser.array(|parser| take(&parser.value()?, &mut collector))?;
+    parser.array(|parser| add_record(&parser.value()?, &mut collector))?;
     parser.end()?;
-    CurveFile::collected(source, Format::JsonRecords, collector)
+    CurveFile::from_collector(source, CurveFormat::JsonRecords, collector)
 }
 
 /// Adds a value, or notes that there is none.
-pub(super) fn add(name: &str, step: Option<u64>, value: &Json, collector: &mut Collector) -> Result<()> {
-    match (number(value), value) {
+pub(super) fn add_value(name: &str, step: Option<u64>, value: &Json, collector: &mut Collector) -> Result<()> {
+    match (json_number(value), value) {
         (Some(value), _) => collector.push(name, step, value),
-        (None, Json::Text(text)) => match lines::value(text) {
+        (None, Json::Text(text)) => match lines::parse_cell(text) {
             Some(value) => collector.push(name, step, value),
             None => {
-                let numbers = numbers_of(text);
-                if !numbers.is_empty() && metric::is_told(&metric::canonical(name)) {
-                    collector.unread(&format!("{name}: {text}"), name, &numbers);
+                let numbers = numbers_in_text(text);
+                if !numbers.is_empty() && metric::is_key_metric(&metric::canonical(name)) {
+                    collector.note_unread(&format!("{name}: {text}"), name, &numbers);
                 }
-                collector.blank(name, step)
+                collector.add_blank(name, step)
             }
         },
-        (None, Json::Null) => collector.blank(name, step),
+        (None, Json::Null) => collector.add_blank(name, step),
         (None, _) => Ok(()),
     }
 }
@@ -171,37 +174,37 @@ pub(super) fn add(name: &str, step: Option<u64>, value: &Json, collector: &mut C
 /// Notes the values that are not finite in the trainer's summary at the end. The summary repeats logged values and is no record.
 pub(super) fn note_summary(entries: &[(String, Json)], collector: &mut Collector) {
     for (key, value) in entries {
-        if let Some(value) = number(value).filter(|value| !value.is_finite())
-            && metric::is_told(&metric::canonical(key))
+        if let Some(value) = json_number(value).filter(|value| !value.is_finite())
+            && metric::is_key_metric(&metric::canonical(key))
         {
-            collector.unread(&format!("train_runtime, {key}: {value}"), key, &[value]);
+            collector.note_unread(&format!("train_runtime, {key}: {value}"), key, &[value]);
         }
     }
 }
 
 /// Adds the numbers of one record; a record without numbers is skipped.
-pub(super) fn take(record: &Json, collector: &mut Collector) -> Result<()> {
+pub(super) fn add_record(record: &Json, collector: &mut Collector) -> Result<()> {
     let Some(entries) = record.as_object() else { return Ok(()) };
     if entries.iter().any(|(key, _)| key == "train_runtime") {
         note_summary(entries, collector);
         return Ok(());
     }
-    let ranked = entries.iter().filter_map(|(key, value)| Some((metric::step_rank(key)?, step(value)?)));
+    let ranked = entries.iter().filter_map(|(key, value)| Some((metric::step_rank(key)?, json_step(value)?)));
     let step = ranked.min().map(|(_, step)| step);
-    let mut beside = Beside::default();
+    let mut beside = RecordContext::default();
     for (key, value) in entries {
-        if let (Some(key), Some(number)) = (Key::of(key), number(value)) {
-            beside.take(key, number);
+        if let (Some(key), Some(number)) = (ContextKey::from_name(key), json_number(value)) {
+            beside.set(key, number);
         }
     }
-    collector.record(beside);
+    collector.begin_record(beside);
     let mode = entries.iter().find(|(key, _)| key == "mode").and_then(|(_, mode)| mode.as_str());
     let prefix = if mode == Some("val") { "val/" } else { "" };
     flatten_below(prefix, entries, step, collector, 0)
 }
 
 /// Adds the numbers of an object; those of nested objects get names joined with `/`.
-pub(super) fn flatten(entries: &[(String, Json)], step: Option<u64>, collector: &mut Collector) -> Result<()> {
+pub(super) fn add_flattened(entries: &[(String, Json)], step: Option<u64>, collector: &mut Collector) -> Result<()> {
     flatten_below("", entries, step, collector, 0)
 }
 
@@ -219,10 +222,10 @@ fn flatten_below(
             for (name, value) in named_entries(value) {
                 collector.push(&format!("{prefix}{name}"), step, value)?;
             }
-            let values: Vec<f64> = items.iter().filter_map(number).collect();
+            let values: Vec<f64> = items.iter().filter_map(json_number).collect();
             let name = format!("{prefix}{key}");
-            if !values.is_empty() && metric::is_told(&metric::canonical(&name)) {
-                collector.unread(&format!("{name}: [..]"), &name, &values);
+            if !values.is_empty() && metric::is_key_metric(&metric::canonical(&name)) {
+                collector.note_unread(&format!("{name}: [..]"), &name, &values);
             }
         } else if let Some(nested) = value.as_object() {
             // verl's file logger wraps what it logs.
@@ -231,7 +234,7 @@ fn flatten_below(
                 flatten_below(&below, nested, step, collector, depth + 1)?;
             }
         } else if !metric::is_bookkeeping(key) {
-            add(&format!("{prefix}{key}"), step, value, collector)?;
+            add_value(&format!("{prefix}{key}"), step, value, collector)?;
         }
     }
     Ok(())

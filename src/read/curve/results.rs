@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::collector::Collector;
 use super::file::CurveFile;
-use super::format::Format;
+use super::format::CurveFormat;
 use super::records;
 use crate::error::Result;
 use crate::fetch::{ByteSource, Room};
@@ -15,7 +15,7 @@ use crate::read::metric;
 const NAMES: [&str; 4] = ["eval_results.json", "all_results.json", "test_results.json", "predict_results.json"];
 
 /// Path of the trainer state that the results at `path` belong to; `None` where `path` is not named like a file of results.
-pub fn state_beside(path: &str) -> Option<String> {
+pub fn trainer_state_path(path: &str) -> Option<String> {
     let (folder, name) = path.rsplit_once('/').map_or(("", path), |(folder, name)| (folder, name));
     let state = "trainer_state.json";
     NAMES.contains(&name).then(|| if folder.is_empty() { state.to_owned() } else { format!("{folder}/{state}") })
@@ -34,13 +34,13 @@ pub fn read(source: &dyn ByteSource, state: &dyn ByteSource, room: &Arc<Room>) -
     let is_evaluation = |key: &str| ["eval_", "test_", "predict_"].iter().any(|start| key.starts_with(start));
     let mut has_any = false;
     for (key, value) in record.as_object().unwrap_or_default() {
-        let is_told = is_evaluation(key) && metric::is_told(&metric::canonical(key));
-        if is_told && records::number(value).is_some() {
+        let is_told = is_evaluation(key) && metric::is_key_metric(&metric::canonical(key));
+        if is_told && records::json_number(value).is_some() {
             has_any = true;
-            records::add(key, Some(step), value, &mut collector)?;
+            records::add_value(key, Some(step), value, &mut collector)?;
         }
     }
-    if has_any { CurveFile::collected(source, Format::JsonRecords, collector).map(Some) } else { Ok(None) }
+    if has_any { CurveFile::from_collector(source, CurveFormat::JsonRecords, collector).map(Some) } else { Ok(None) }
 }
 
 /// The step at which a run ended.
@@ -49,7 +49,7 @@ fn last_step(state: &dyn ByteSource) -> Result<Option<u64>> {
     Parser::new(state).object(|key, parser| {
         let value: Json = parser.value()?;
         if key == "global_step" {
-            step = records::step(&value);
+            step = records::json_step(&value);
         }
         Ok(())
     })?;
@@ -59,17 +59,19 @@ fn last_step(state: &dyn ByteSource) -> Result<Option<u64>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fetch::Memory;
+    use crate::fetch::MemorySource;
 
     #[test]
     fn evaluations_stand_at_the_last_step() {
-        let results =
-            Memory::new("run/eval_results.json", br#"{"eval_loss": 1.5, "eval_runtime": 3.0, "epoch": 1.0}"#.to_vec());
-        let state = Memory::new("run/trainer_state.json", br#"{"global_step": 400, "log_history": []}"#.to_vec());
+        let results = MemorySource::new(
+            "run/eval_results.json",
+            br#"{"eval_loss": 1.5, "eval_runtime": 3.0, "epoch": 1.0}"#.to_vec(),
+        );
+        let state = MemorySource::new("run/trainer_state.json", br#"{"global_step": 400, "log_history": []}"#.to_vec());
         let file = read(&results, &state, &Room::unlimited()).expect("sound").expect("an evaluation");
         let points: Vec<(u64, f64)> = file.loaded()[0].points().collect();
         assert_eq!((file.series.len(), points), (1, vec![(400, 1.5)]));
-        assert_eq!(state_beside("run/eval_results.json").as_deref(), Some("run/trainer_state.json"));
-        assert_eq!(state_beside("run/config.json"), None);
+        assert_eq!(trainer_state_path("run/eval_results.json").as_deref(), Some("run/trainer_state.json"));
+        assert_eq!(trainer_state_path("run/config.json"), None);
     }
 }

@@ -224,7 +224,7 @@ impl Series {
     /// A series without step numbers.
     pub fn by_position(name: impl Into<String>, values: Vec<f64>) -> Self {
         let steps = Steps::Positions(values.len());
-        Self { counter: Counter::Position, ..Self::rising(name.into(), steps, values) }
+        Self { counter: Counter::Position, ..Self::from_rising(name.into(), steps, values) }
     }
 
     /// A series sorted by step. Where a step occurs more than once, the last value counts and the others are kept as contradicting.
@@ -238,17 +238,17 @@ impl Series {
             values.push(value);
         }
         if sorted {
-            return Self::rising(name.into(), steps, values);
+            return Self::from_rising(name.into(), steps, values);
         }
-        let mut others = Others::default();
+        let mut others = ReplacedValues::default();
         let mut points: BTreeMap<u64, f64> = BTreeMap::new();
         for (step, value) in steps.iter().zip(values) {
             if let Some(earlier) = points.insert(step, value) {
-                others.give_way(step, earlier, value);
+                others.note_replaced(step, earlier, value);
             }
         }
         let repeated = others.repeated;
-        let contradicting = others.beside(&points);
+        let contradicting = others.into_differing(&points);
         let series = Self::by_step(name, points);
         Self { order: Order { repeated, ..Order::default() }, contradicting, ..series }
     }
@@ -266,7 +266,7 @@ impl Series {
     }
 
     /// The series without the points at steps for which `is_left_out` holds.
-    pub fn except(&self, is_left_out: impl Fn(u64) -> bool) -> Self {
+    pub fn without_steps(&self, is_left_out: impl Fn(u64) -> bool) -> Self {
         let kept = Self::by_step(self.name.clone(), self.points().filter(|(step, _)| !is_left_out(*step)));
         let others = self.contradicting.iter().filter(|(step, _)| !is_left_out(*step)).copied().collect();
         let (unrecorded, order) = (self.unrecorded.clone(), self.order.clone());
@@ -308,7 +308,7 @@ impl Series {
         }
     }
 
-    pub(super) fn rising(name: String, steps: Steps, values: Vec<f64>) -> Self {
+    pub(super) fn from_rising(name: String, steps: Steps, values: Vec<f64>) -> Self {
         let listed = steps.len();
         let (counter, order) = (Counter::Step, Order::default());
         Self {
@@ -326,7 +326,7 @@ impl Series {
 
     /// The series with the steps of `blank` as unrecorded: the file lists them without a value. Steps that have a value elsewhere
     /// are left out.
-    pub(super) fn without(mut self, mut blank: Vec<u64>) -> Self {
+    pub(super) fn with_unrecorded(mut self, mut blank: Vec<u64>) -> Self {
         if blank.is_empty() || !self.steps.is_numbered() {
             return self;
         }
@@ -350,15 +350,15 @@ impl Series {
 
 /// Values that a later value of the same step replaced.
 #[derive(Debug, Default)]
-pub(super) struct Others {
+pub(super) struct ReplacedValues {
     by_step: BTreeMap<u64, Vec<f64>>,
     /// Number of values that a different value replaced.
     pub(super) repeated: u64,
 }
 
-impl Others {
+impl ReplacedValues {
     /// Notes that `value` replaced `earlier`; a repeat of the same value is not counted.
-    pub(super) fn give_way(&mut self, step: u64, earlier: f64, value: f64) {
+    pub(super) fn note_replaced(&mut self, step: u64, earlier: f64, value: f64) {
         if earlier.to_bits() != value.to_bits() {
             self.repeated += 1;
             self.by_step.entry(step).or_default().push(earlier);
@@ -371,7 +371,7 @@ impl Others {
     }
 
     /// The replaced values that differ from the final value of their step in `points`, each once, by rising step.
-    pub(super) fn beside(self, points: &BTreeMap<u64, f64>) -> Vec<(u64, f64)> {
+    pub(super) fn into_differing(self, points: &BTreeMap<u64, f64>) -> Vec<(u64, f64)> {
         let mut beside = Vec::new();
         for (step, mut values) in self.by_step {
             values.sort_by(f64::total_cmp);

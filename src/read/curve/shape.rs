@@ -3,11 +3,11 @@
 //! Dumps, stacks and configurations are JSON too and must not be taken for curves, so every format must have
 //! a distinguishing feature: a key such as `log_history`, a `values` object, or a list under the name of a metric.
 
-use super::format::Format;
+use super::format::CurveFormat;
 use super::page_json;
 use super::records;
 use super::steps_json;
-use crate::fetch::Memory;
+use crate::fetch::MemorySource;
 use crate::kind::Role;
 use crate::read::json::{Json, Parser};
 use crate::read::metric;
@@ -16,12 +16,12 @@ use crate::read::metric;
 const FIRST_ENTRIES: usize = 64;
 
 /// The format of JSON that begins with `head`, which may be cut anywhere.
-pub(super) fn recognise(head: &str) -> Option<Format> {
+pub(super) fn recognise(head: &str) -> Option<CurveFormat> {
     if page_json::recognise(head) {
-        return Some(Format::PageJson);
+        return Some(CurveFormat::PageJson);
     }
     if head.starts_with('[') {
-        return first_item(head).is_some_and(|item| records::is_record(&item)).then_some(Format::JsonRecords);
+        return first_item(head).is_some_and(|item| records::is_record(&item)).then_some(CurveFormat::JsonRecords);
     }
     let mut lines = head.lines().filter(|line| !line.trim().is_empty());
     let first = lines.next()?;
@@ -34,14 +34,14 @@ pub(super) fn recognise(head: &str) -> Option<Format> {
     };
     let parsed = parse(first);
     if continues && parsed.as_ref().is_some_and(is_line) {
-        return Some(Format::JsonLines);
+        return Some(CurveFormat::JsonLines);
     }
     // The first line may describe the run itself and stand before the records.
     let is_about =
         continues && parsed.is_some_and(|first| first.as_object().is_some() && first.get("log_history").is_none());
     let mut others = head.lines().filter(|line| !line.trim().is_empty()).skip(1).take(FIRST_ENTRIES);
     if is_about && others.any(|line| parse(line).is_some_and(|line| is_line(&line))) {
-        return Some(Format::JsonLines);
+        return Some(CurveFormat::JsonLines);
     }
     document(head)
 }
@@ -51,7 +51,7 @@ fn parse(text: &str) -> Option<Json> {
 }
 
 fn first_item(head: &str) -> Option<Json> {
-    let source = Memory::new("", head.as_bytes().to_vec());
+    let source = MemorySource::new("", head.as_bytes().to_vec());
     let mut first = None;
     // The array is left after its first item and may be cut after it, so the result of the walk does not matter.
     let _left_early = Parser::new(&source).array(|parser| {
@@ -67,30 +67,31 @@ fn stop() -> crate::error::Error {
 }
 
 /// Walks the top-level keys until one of them shows the format.
-fn document(head: &str) -> Option<Format> {
-    let source = Memory::new("", head.as_bytes().to_vec());
+fn document(head: &str) -> Option<CurveFormat> {
+    let source = MemorySource::new("", head.as_bytes().to_vec());
     let (mut found, mut is_first) = (None, true);
     let _left_early = Parser::new(&source).object(|key, parser| {
         let first = std::mem::take(&mut is_first);
         match parser.peek()? {
-            Some(b'[') if key == "log_history" => found = Some(Format::TrainerState),
+            Some(b'[') if key == "log_history" => found = Some(CurveFormat::TrainerState),
             Some(b'[') if is_metric_list(&key) => {
-                found = begins_with_number(parser).then_some(Format::MindSpeed);
+                found = begins_with_number(parser).then_some(CurveFormat::MindSpeed);
                 return Err(stop());
             }
-            Some(b'{') if first && begins_with_step(head) => found = Some(Format::StepsJson),
-            Some(b'{') => found = has_values(parser)?.then_some(Format::Megatron),
+            Some(b'{') if first && begins_with_step(head) => found = Some(CurveFormat::StepsJson),
+            Some(b'{') => found = has_values(parser)?.then_some(CurveFormat::Megatron),
             _ => drop(parser.value()?),
         }
         if found.is_some() { Err(stop()) } else { Ok(()) }
     });
-    found
-        .or_else(|| parse(head).is_some_and(|record| records::is_numbered_record(&record)).then_some(Format::JsonLines))
+    found.or_else(|| {
+        parse(head).is_some_and(|record| records::is_numbered_record(&record)).then_some(CurveFormat::JsonLines)
+    })
 }
 
 /// Whether the first entry of an object is one of a step, or a metric with its steps.
 fn begins_with_step(head: &str) -> bool {
-    let source = Memory::new("", head.as_bytes().to_vec());
+    let source = MemorySource::new("", head.as_bytes().to_vec());
     let mut found = false;
     let _left_early = Parser::new(&source).object(|key, parser| {
         // A long object of steps does not end within the first bytes, so a cut is no error.
@@ -113,7 +114,7 @@ fn is_metric_list(key: &str) -> bool {
 fn begins_with_number(parser: &mut Parser<'_>) -> bool {
     let mut is_number = false;
     let _left_early = parser.array(|parser| {
-        is_number = records::number(&parser.value()?).is_some();
+        is_number = records::json_number(&parser.value()?).is_some();
         Err(stop())
     });
     is_number

@@ -1,7 +1,7 @@
 //! torchtitan's loss files: `step loss` per line, no header, full `float32` precision.
 
 use super::file::CurveFile;
-use super::format::Format;
+use super::format::CurveFormat;
 use super::lines::{self, Lines};
 use super::series::Series;
 use crate::error::{Error, Result};
@@ -22,7 +22,7 @@ pub(super) fn recognise(head: &str) -> bool {
 fn parse(line: &[u8]) -> Option<(u64, f64)> {
     let mut words = std::str::from_utf8(line).ok()?.split_ascii_whitespace();
     let (step, value) = (words.next()?, words.next()?);
-    if words.next().is_some() { None } else { Some((step.parse().ok()?, lines::number(value)?)) }
+    if words.next().is_some() { None } else { Some((step.parse().ok()?, lines::parse_number(value)?)) }
 }
 
 pub(super) fn read(source: &dyn ByteSource) -> Result<CurveFile> {
@@ -41,5 +41,5 @@ pub(super) fn read(source: &dyn ByteSource) -> Result<CurveFile> {
             return Err(Error::new(crate::error::ErrorKind::LimitExceeded, source.name(), "too many values"));
         }
     }
-    Ok(CurveFile::new(source, Format::StepLoss, vec![Series::by_step("loss", points).into()]))
+    Ok(CurveFile::new(source, CurveFormat::StepLoss, vec![Series::by_step("loss", points).into()]))
 }

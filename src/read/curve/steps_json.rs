@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::collector::Collector;
 use super::file::CurveFile;
-use super::format::Format;
+use super::format::CurveFormat;
 use super::lines;
 use super::records;
 use crate::error::Result;
@@ -16,11 +16,12 @@ use crate::read::metric;
 /// Whether an entry, the first of its object, is a step with its metrics or a metric with its steps.
 pub(super) fn is_entry(key: &str, value: &Json) -> bool {
     let Some(entries) = value.as_object() else { return false };
-    let mut names = entries.iter().filter(|(_, value)| records::number(value).is_some()).map(|(name, _)| name.as_str());
-    if lines::step(key).is_some() {
+    let mut names =
+        entries.iter().filter(|(_, value)| records::json_number(value).is_some()).map(|(name, _)| name.as_str());
+    if lines::parse_step(key).is_some() {
         return names.any(is_known);
     }
-    is_known(key) && names.next().is_some_and(|first| lines::step(first).is_some())
+    is_known(key) && names.next().is_some_and(|first| lines::parse_step(first).is_some())
 }
 
 fn is_known(name: &str) -> bool {
@@ -35,21 +36,21 @@ pub(super) fn read(source: &dyn ByteSource, room: &Arc<Room>) -> Result<CurveFil
     parser.object(|key, parser| {
         let value = parser.value()?;
         let entries = value.as_object().unwrap_or_default();
-        if let Some(step) = lines::step(&key) {
-            return records::flatten(entries, Some(step), &mut collector);
+        if let Some(step) = lines::parse_step(&key) {
+            return records::add_flattened(entries, Some(step), &mut collector);
         }
-        let by_step = entries.iter().filter_map(|(step, value)| Some((lines::step(step)?, value)));
+        let by_step = entries.iter().filter_map(|(step, value)| Some((lines::parse_step(step)?, value)));
         let mut by_step = by_step.filter(|_| !metric::is_bookkeeping(&key));
-        by_step.try_for_each(|(step, value)| records::add(&key, Some(step), value, &mut collector))
+        by_step.try_for_each(|(step, value)| records::add_value(&key, Some(step), value, &mut collector))
     })?;
     parser.end()?;
-    Ok(CurveFile::new(source, Format::StepsJson, collector.finish()?))
+    Ok(CurveFile::new(source, CurveFormat::StepsJson, collector.finish()?))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fetch::Memory;
+    use crate::fetch::MemorySource;
 
     #[test]
     fn both_ways_of_nesting_give_the_same_curves() {
@@ -57,7 +58,8 @@ mod tests {
             r#"{"1": {"lm loss": 2.5, "grad norm": 1.0}, "2": {"lm loss": NaN, "grad norm": 0.5}}"#,
             r#"{"lm loss": {"1": 2.5, "2": NaN}, "grad norm": {"1": 1.0, "2": 0.5}, "run": "a"}"#,
         ] {
-            let file = read(&Memory::new("steps.json", text.as_bytes().to_vec()), &Room::unlimited()).expect("sound");
+            let file =
+                read(&MemorySource::new("steps.json", text.as_bytes().to_vec()), &Room::unlimited()).expect("sound");
             let names: Vec<&str> = file.series.iter().map(super::super::stored::StoredSeries::name).collect();
             assert_eq!(names, ["lm loss", "grad norm"], "{text}");
             let points: Vec<(u64, f64)> = file.loaded()[0].points().collect();

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::points::{Home, Points};
+use super::points::{FileRoom, Points};
 use super::series::{Counter, Order, Series, Steps};
 use crate::error::Result;
 use crate::fetch::Room;
@@ -17,17 +17,17 @@ const LEAST: u64 = 4096;
 pub struct StoredSeries {
     /// The complete series where nothing is on disk; otherwise without its points.
     series: Series,
-    shape: Shape,
+    shape: SeriesShape,
     stored: Option<Arc<OnDisk>>,
     /// Reservation for the memory of a series that is not on disk.
     _kept: Option<Arc<Kept>>,
     /// The memory and disk it may use; `None` where it always stays in memory.
-    home: Option<Home>,
+    home: Option<FileRoom>,
 }
 
 /// Facts about a series that are available without loading its points.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Shape {
+pub struct SeriesShape {
     /// Number of points.
     pub len: usize,
     /// The first and the last step.
@@ -49,7 +49,7 @@ struct OnDisk {
 /// Memory that the room counts as used until this is dropped.
 #[derive(Debug)]
 struct Kept {
-    home: Home,
+    home: FileRoom,
     len: u64,
 }
 
@@ -59,7 +59,7 @@ impl Drop for Kept {
     }
 }
 
-impl Shape {
+impl SeriesShape {
     fn of(steps: &Steps, is_finite: bool) -> Self {
         let last = steps.len().checked_sub(1).and_then(|last| steps.get(last));
         Self {
@@ -75,7 +75,7 @@ impl Shape {
 impl From<Series> for StoredSeries {
     /// A series that stays in memory, whatever its size.
     fn from(series: Series) -> Self {
-        let shape = Shape::of(&series.steps, series.values.iter().all(|value| value.is_finite()));
+        let shape = SeriesShape::of(&series.steps, series.values.iter().all(|value| value.is_finite()));
         Self { series, shape, stored: None, _kept: None, home: None }
     }
 }
@@ -85,18 +85,18 @@ impl StoredSeries {
     ///
     /// # Errors
     /// Those of [`Room::put`].
-    pub(super) fn put(series: Series, home: &Home) -> Result<Self> {
+    pub(super) fn store(series: Series, home: &FileRoom) -> Result<Self> {
         let listed = series.steps.listed().map_or(0, Vec::len);
         let bytes =
             8 * (series.values.len() + listed + series.unrecorded.len() + 2 * series.contradicting.len()) as u64;
         if !home.room.is_full() || bytes < LEAST || !series.steps.is_numbered() {
-            home.room.take(bytes);
+            home.room.count_bytes(bytes);
             let kept = Kept { home: home.clone(), len: bytes };
             return Ok(Self { _kept: Some(Arc::new(kept)), home: Some(home.clone()), ..Self::from(series) });
         }
         let Series { steps, values, unrecorded, .. } = series;
         let head = Series { steps: Steps::numbered(), values: Vec::new(), unrecorded: Vec::new(), ..series };
-        let mut points = Points::of(home.clone(), steps, values);
+        let mut points = Points::from_ordered(home.clone(), steps, values);
         points.store()?;
         Self::on_disk(head, points, unrecorded, home)
     }
@@ -105,22 +105,22 @@ impl StoredSeries {
     ///
     /// # Errors
     /// Those of [`Room::put`].
-    pub(super) fn rising(name: String, mut points: Points, home: &Home) -> Result<Self> {
-        points.count();
+    pub(super) fn from_rising(name: String, mut points: Points, home: &FileRoom) -> Result<Self> {
+        points.report_memory();
         if home.room.is_full() && points.bytes() >= LEAST {
             points.store()?;
         }
         if points.is_in_memory() {
             let (steps, values) = points.into_loaded()?;
-            return Self::put(Series::rising(name, steps, values), home);
+            return Self::store(Series::from_rising(name, steps, values), home);
         }
         let listed = points.len();
-        let head = Series { listed, ..Series::rising(name, Steps::numbered(), Vec::new()) };
+        let head = Series { listed, ..Series::from_rising(name, Steps::numbered(), Vec::new()) };
         Self::on_disk(head, points, Vec::new(), home)
     }
 
-    fn on_disk(head: Series, points: Points, unrecorded: Vec<u64>, home: &Home) -> Result<Self> {
-        let shape = Shape::of(&points.load_steps()?, points.is_finite());
+    fn on_disk(head: Series, points: Points, unrecorded: Vec<u64>, home: &FileRoom) -> Result<Self> {
+        let shape = SeriesShape::of(&points.load_steps()?, points.is_finite());
         let mut blank = Points::new(home.clone());
         unrecorded.into_iter().for_each(|step| blank.push_step(step));
         blank.store()?;
@@ -147,7 +147,7 @@ impl StoredSeries {
     pub fn followed_by(&self, next: &Self) -> Result<Self> {
         let joined = self.load()?.followed_by(&*next.load()?);
         match &self.home {
-            Some(home) => Self::put(joined, home),
+            Some(home) => Self::store(joined, home),
             None => Ok(joined.into()),
         }
     }
@@ -163,15 +163,15 @@ impl StoredSeries {
         let whole = Series::by_step(series.name.clone(), all);
         let (order, contradicting) = (series.order.clone(), series.contradicting.clone());
         let whole = Series { counter: series.counter, rank: series.rank, order, contradicting, ..whole };
-        let whole = whole.without(series.unrecorded.clone());
+        let whole = whole.with_unrecorded(series.unrecorded.clone());
         match &self.home {
-            Some(home) => Self::put(whole, home),
+            Some(home) => Self::store(whole, home),
             None => Ok(whole.into()),
         }
     }
 
     /// Facts about it that are available without loading its points.
-    pub fn shape(&self) -> Shape {
+    pub fn shape(&self) -> SeriesShape {
         self.shape
     }
 
@@ -207,13 +207,13 @@ impl StoredSeries {
 
     /// The series with the number of values that have no place in it.
     #[must_use]
-    pub(super) fn lacking(mut self, unplaced: u64) -> Self {
+    pub(super) fn with_unplaced(mut self, unplaced: u64) -> Self {
         self.series.order.unplaced = unplaced;
         self
     }
 
     /// Sets the kind of its steps to `counter`, unless a kind other than plain steps is known.
-    pub(super) fn count_by(&mut self, counter: Counter) {
+    pub(super) fn set_counter(&mut self, counter: Counter) {
         if self.series.counter == Counter::Step {
             self.series.counter = counter;
         }
@@ -221,7 +221,7 @@ impl StoredSeries {
 
     /// The series as logged by rank `rank`.
     #[must_use]
-    pub(super) fn of_rank(mut self, rank: Option<u64>) -> Self {
+    pub(super) fn with_rank(mut self, rank: Option<u64>) -> Self {
         self.series.rank = rank;
         self
     }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use prost::Message;
 
 use super::collector::Collector;
-use super::file::{CurveFile, Note};
-use super::format::Format;
-use super::frames::{self, Kind};
+use super::file::{CurveFile, CurveNote};
+use super::format::CurveFormat;
+use super::frames::{self, LogKind};
 use crate::error::Result;
 use crate::fetch::{ByteSource, Room};
 use crate::read::metric;
@@ -15,7 +15,7 @@ use crate::read::metric;
 /// First bytes, with the number 0xE1D6 in little-endian order.
 const MAGIC: &[u8] = b":SWL\xd6\xe1";
 /// The log.
-const KIND: Kind = Kind { name: "SwanLab log", version: 2, values: "records of scalars" };
+const KIND: LogKind = LogKind { name: "SwanLab log", version: 2, values: "records of scalars" };
 
 /// Record of the log: the part that holds a value.
 #[derive(Clone, PartialEq, Message)]
@@ -51,12 +51,12 @@ pub(super) fn recognise(head: &[u8]) -> bool {
 /// `Corrupt` for a damaged record, and for a log that ends before its first value.
 pub(super) fn read(source: &dyn ByteSource, room: &Arc<Room>) -> Result<CurveFile> {
     let mut collector = Collector::new(source.name(), room);
-    let is_cut = frames::each(source, KIND, |record: Record| take(record, &mut collector))?;
+    let is_cut = frames::each_record(source, KIND, |record: Record| take(record, &mut collector))?;
     let series = collector.finish()?;
     if series.is_empty() && is_cut {
-        return Err(frames::nothing_behind(source, KIND));
+        return Err(frames::no_values_error(source, KIND));
     }
-    Ok(CurveFile::new(source, Format::SwanLab, series).with_note(is_cut.then_some(Note::Truncated)))
+    Ok(CurveFile::new(source, CurveFormat::SwanLab, series).with_note(is_cut.then_some(CurveNote::Truncated)))
 }
 
 fn take(record: Record, collector: &mut Collector) -> Result<()> {
@@ -70,7 +70,7 @@ fn take(record: Record, collector: &mut Collector) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fetch::Memory;
+    use crate::fetch::MemorySource;
 
     fn log(version: u8) -> Vec<u8> {
         let record = |(key, step, number): (&str, i64, f64)| {
@@ -84,14 +84,14 @@ mod tests {
     #[test]
     fn scalars_are_read_whatever_the_version_where_the_frames_are_sound() {
         for version in [2, 3] {
-            let file = read(&Memory::new("run.swanlab", log(version)), &Room::unlimited()).expect("sound");
+            let file = read(&MemorySource::new("run.swanlab", log(version)), &Room::unlimited()).expect("sound");
             let points: Vec<(u64, f64)> = file.loaded()[0].points().collect();
             assert_eq!((points.len(), points[0]), (2, (1, 2.5)));
         }
         let mut bytes = log(3);
         bytes[16] ^= 1;
-        let error = read(&Memory::new("run.swanlab", bytes), &Room::unlimited()).expect_err("damaged");
+        let error = read(&MemorySource::new("run.swanlab", bytes), &Room::unlimited()).expect_err("damaged");
         assert!(error.message().contains("version 3"), "{error}");
-        assert!(read(&Memory::new("run.swanlab", log(2)[..7].to_vec()), &Room::unlimited()).is_err());
+        assert!(read(&MemorySource::new("run.swanlab", log(2)[..7].to_vec()), &Room::unlimited()).is_err());
     }
 }

@@ -8,15 +8,15 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use super::batch::Batch;
-use super::beside::{Beside, Key};
+use super::beside::{ContextKey, RecordContext};
 use super::collector::Collector;
-use super::file::{CurveFile, Note};
-use super::format::Format;
+use super::file::{CurveFile, CurveNote};
+use super::format::CurveFormat;
 use super::lines::{self, Lines};
 use crate::error::{Error, Result};
 use crate::fetch::{ByteSource, Room};
 use crate::kind::Role;
-use crate::read::account::numbers_of;
+use crate::read::account::numbers_in_text;
 use crate::read::decimal;
 use crate::read::metric;
 
@@ -25,7 +25,7 @@ use crate::read::metric;
 enum Column {
     Step,
     /// Another number that orders or separates rows: epoch, samples, tokens, rank.
-    Beside(Key),
+    Beside(ContextKey),
     Metric(String),
     /// Name of the metric that a row of a long table holds.
     Key,
@@ -47,11 +47,11 @@ pub(super) fn recognise(head: &str) -> bool {
     let cells = cells(row.trim().as_bytes(), separator);
     cells.len() == columns.len()
         && columns.iter().zip(&cells).all(|(column, cell)| match column {
-            Column::Step => text(cell).and_then(lines::step).is_some(),
+            Column::Step => text(cell).and_then(lines::parse_step).is_some(),
             _ => true,
         })
         && columns.iter().zip(&cells).any(|(column, cell)| {
-            matches!(column, Column::Metric(_) | Column::Value) && text(cell).and_then(lines::value).is_some()
+            matches!(column, Column::Metric(_) | Column::Value) && text(cell).and_then(lines::parse_cell).is_some()
         })
 }
 
@@ -71,7 +71,8 @@ fn header_of(line: &[u8]) -> Option<(u8, Vec<Column>)> {
         cells(line, separator).iter().map(|cell| String::from_utf8_lossy(cell).trim().to_owned()).collect();
     let names: Vec<String> = whole.iter().map(|name| without_run(name, &whole).to_owned()).collect();
     // A table of pandas begins with its index, which has no name.
-    let is_unnamed = |(index, name): (usize, &String)| name.is_empty() && index > 0 || lines::number(name).is_some();
+    let is_unnamed =
+        |(index, name): (usize, &String)| name.is_empty() && index > 0 || lines::parse_number(name).is_some();
     if names.iter().enumerate().any(is_unnamed) || is_monitor(&names) {
         return None;
     }
@@ -86,16 +87,18 @@ fn header_of(line: &[u8]) -> Option<(u8, Vec<Column>)> {
         .enumerate()
         .map(|(index, name)| match best {
             Some((_, step)) if step == index => Column::Step,
-            _ if let Some(key) = Key::of(name) => Column::Beside(key),
+            _ if let Some(key) = ContextKey::from_name(name) => Column::Beside(key),
             _ if name.is_empty() || name.starts_with("Unnamed:") => Column::Ignored,
             _ if is_phase(name) => Column::Phase,
             // Rows of several folds or seeds become separate series, as those of several ranks do.
-            _ if ["fold", "seed"].iter().any(|known| known.eq_ignore_ascii_case(name)) => Column::Beside(Key::Rank),
+            _ if ["fold", "seed"].iter().any(|known| known.eq_ignore_ascii_case(name)) => {
+                Column::Beside(ContextKey::Rank)
+            }
             _ if is_metric(name) => Column::Metric(if name == "Value" { "loss".into() } else { name.clone() }),
             _ => Column::Ignored,
         })
         .collect();
-    let has_epoch = columns.contains(&Column::Beside(Key::Epoch));
+    let has_epoch = columns.contains(&Column::Beside(ContextKey::Epoch));
     let known = names.iter().any(|name| match metric::role(&metric::canonical(name)) {
         Role::Loss | Role::GradNorm => true,
         Role::EvalLoss | Role::EvalScore | Role::AuxiliaryLoss => has_epoch,
@@ -178,7 +181,7 @@ pub(super) fn read(source: &dyn ByteSource, room: &Arc<Room>) -> Result<CurveFil
     let mut table = Table { layout, collector, run: None, count: 0, skipped: 0 };
     while let Some(part) = lines.next_part()? {
         let read: Vec<Rows> = lines::pieces(part).into_par_iter().map(|piece| table.layout.rows(piece)).collect();
-        let ended = lines::count(part);
+        let ended = lines::line_count(part);
         read.into_iter().try_for_each(|rows| table.take(rows))?;
         lines.number += ended;
     }
@@ -200,9 +203,9 @@ pub(super) fn read(source: &dyn ByteSource, room: &Arc<Room>) -> Result<CurveFil
         let message = "has the header of a table of curves, and no row; expected one per logged step";
         return Err(Error::corrupt(source.name(), message).with_help("give the complete file, as the run wrote it"));
     }
-    let file = CurveFile::collected(source, Format::Table, table.collector)?;
-    let file = file.with_note((table.skipped > 0).then_some(Note::SkippedLines(table.skipped)));
-    Ok(file.with_note(cut.then_some(Note::Truncated)))
+    let file = CurveFile::from_collector(source, CurveFormat::Table, table.collector)?;
+    let file = file.with_note((table.skipped > 0).then_some(CurveNote::SkippedLines(table.skipped)));
+    Ok(file.with_note(cut.then_some(CurveNote::Truncated)))
 }
 
 /// Whether a line above the header is a comment.
@@ -256,7 +259,7 @@ struct Layout {
     /// Name of each column's metric; `None` for other columns.
     metrics: Vec<Option<String>>,
     step_column: Option<usize>,
-    beside_columns: Vec<(usize, Key)>,
+    beside_columns: Vec<(usize, ContextKey)>,
     /// Columns of the name and of the value of a long table.
     long: Option<(usize, usize)>,
     run_column: Option<usize>,
@@ -329,9 +332,9 @@ impl Layout {
 
     fn number(&self, text: &str) -> Option<f64> {
         if self.decimal_comma && text.contains(',') {
-            lines::value(&text.replace(',', "."))
+            lines::parse_cell(&text.replace(',', "."))
         } else {
-            lines::value(text)
+            lines::parse_cell(text)
         }
     }
 
@@ -345,7 +348,7 @@ impl Layout {
     /// The rows of a text of whole lines.
     fn rows(&self, piece: &[u8]) -> Rows {
         let mut rows = Rows::default();
-        for (_, line) in lines::of_piece(piece) {
+        for (_, line) in lines::numbered_lines(piece) {
             self.line(line, &mut rows);
             if rows.has_several_runs {
                 break;
@@ -393,7 +396,7 @@ impl Layout {
             rows.has_several_runs = true;
             return true;
         }
-        let step = self.step_column.and_then(cell).and_then(lines::step);
+        let step = self.step_column.and_then(cell).and_then(lines::parse_step);
         let (Some(name), Some(step), Some(value)) = (cell(key), step, cell(value).and_then(|text| self.number(text)))
         else {
             return false;
@@ -401,7 +404,7 @@ impl Layout {
         if !metric::is_bookkeeping(name) {
             let column = rows.batch.column(name);
             rows.batch.add(column, Some(value));
-            rows.batch.end(Beside::default(), Some(step));
+            rows.batch.finish_record(RecordContext::default(), Some(step));
         }
         true
     }
@@ -416,15 +419,15 @@ impl Layout {
                 |name: &String| batch.column(&if is_held_out { format!("val/{name}") } else { name.clone() });
             *places = self.metrics.iter().map(|name| name.as_ref().map(&mut place)).collect();
         }
-        let (mut step, mut beside) = (None, Beside::default());
+        let (mut step, mut beside) = (None, RecordContext::default());
         let mut is_sound = true;
         for (column, cell) in cells.enumerate() {
             if self.step_column == Some(column) {
-                step = lines::plain_step(cell.bytes).or_else(|| cell.text.and_then(lines::step));
+                step = lines::plain_step(cell.bytes).or_else(|| cell.text.and_then(lines::parse_step));
             } else if let Some((_, key)) = self.beside_columns.iter().find(|(at, _)| *at == column) {
-                cell.text.and_then(lines::number).into_iter().for_each(|number| beside.take(*key, number));
+                cell.text.and_then(lines::parse_number).into_iter().for_each(|number| beside.set(*key, number));
             } else if let Some(place) = places.get(column).copied().flatten() {
-                let number = decimal::nearest(cell.bytes).or_else(|| self.number(cell.text?));
+                let number = decimal::nearest_f64(cell.bytes).or_else(|| self.number(cell.text?));
                 if let Some(value) = number {
                     rows.batch.add(place, Some(value));
                 } else if self.is_text(column, cell) {
@@ -445,7 +448,7 @@ impl Layout {
         for place in rows.blanks.drain(..) {
             rows.batch.add(place, None);
         }
-        rows.batch.end(beside, step);
+        rows.batch.finish_record(beside, step);
         is_sound
     }
 }
@@ -469,26 +472,26 @@ impl Table {
             self.run.clone_from(&rows.run);
         }
         if rows.run.is_some() && self.run != rows.run {
-            return Err(self.collector.several_runs());
+            return Err(self.collector.several_runs_error());
         }
         for (column, text) in &rows.unread {
             let name = self.layout.metrics.get(*column).and_then(Option::as_ref);
-            if let Some(name) = name.filter(|name| metric::is_told(&metric::canonical(name))) {
-                self.collector.unread(&format!("{name}: {text}"), name, &numbers_of(text));
+            if let Some(name) = name.filter(|name| metric::is_key_metric(&metric::canonical(name))) {
+                self.collector.note_unread(&format!("{name}: {text}"), name, &numbers_in_text(text));
             }
         }
-        self.collector.take(&rows.batch)?;
-        if rows.has_several_runs { Err(self.collector.several_runs()) } else { Ok(()) }
+        self.collector.add_batch(&rows.batch)?;
+        if rows.has_several_runs { Err(self.collector.several_runs_error()) } else { Ok(()) }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fetch::Memory;
+    use crate::fetch::MemorySource;
 
     fn table(text: &str) -> CurveFile {
-        read(&Memory::new("loss.csv", text.as_bytes().to_vec()), &Room::unlimited()).expect("a table")
+        read(&MemorySource::new("loss.csv", text.as_bytes().to_vec()), &Room::unlimited()).expect("a table")
     }
 
     #[test]
@@ -516,7 +519,7 @@ mod tests {
         ] {
             let file = table(text);
             assert_eq!(file.loaded()[0].steps.len(), steps, "{text}");
-            assert_eq!(file.notes.contains(&Note::Truncated), cut, "{text}");
+            assert_eq!(file.notes.contains(&CurveNote::Truncated), cut, "{text}");
         }
     }
 
@@ -544,7 +547,8 @@ mod tests {
         let file = table(text);
         assert_eq!(points(&file, "train/loss"), [(1, 2.5), (2, 2.25)]);
         assert_eq!(points(&file, "grad_norm"), [(1, 1.5)]);
-        let several = read(&Memory::new("a.csv", text.replace("ab,grad", "cd,grad").into_bytes()), &Room::unlimited());
+        let several =
+            read(&MemorySource::new("a.csv", text.replace("ab,grad", "cd,grad").into_bytes()), &Room::unlimited());
         assert!(several.expect_err("two runs").message().contains("several runs"));
     }
 
@@ -552,14 +556,14 @@ mod tests {
     fn names_of_runs_and_folders_of_metrics_belong_to_no_metric_or_to_it() {
         let file = table("step,llama-npu-loss,llama-npu-loss_timestamp\n1,2.5,17\n");
         assert_eq!(points(&file, "loss"), [(1, 2.5)]);
-        let dvclive = Memory::new("run/dvclive/plots/metrics/eval/loss.tsv", b"step\tloss\n1\t2.5\n".to_vec());
+        let dvclive = MemorySource::new("run/dvclive/plots/metrics/eval/loss.tsv", b"step\tloss\n1\t2.5\n".to_vec());
         assert_eq!(read(&dvclive, &Room::unlimited()).expect("a table").series[0].name(), "eval/loss");
     }
 
     #[test]
     fn a_header_without_rows_is_damage() {
         assert!(recognise("step,loss\n") && !recognise("step,name\n"));
-        let error = read(&Memory::new("a.csv", b"step,loss\n".to_vec()), &Room::unlimited()).expect_err("no row");
+        let error = read(&MemorySource::new("a.csv", b"step,loss\n".to_vec()), &Room::unlimited()).expect_err("no row");
         assert!(error.message().contains("no row"), "{error}");
     }
 
@@ -570,6 +574,6 @@ mod tests {
         assert_eq!(file.loaded()[0].steps.len(), 2);
         assert!(file.loaded()[0].values[1].is_nan());
         assert_eq!(file.loaded()[1].points().collect::<Vec<_>>(), [(2, 0.1), (3, 0.2)]);
-        assert_eq!(file.notes, [Note::SkippedLines(1)]);
+        assert_eq!(file.notes, [CurveNote::SkippedLines(1)]);
     }
 }

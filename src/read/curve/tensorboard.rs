@@ -10,8 +10,8 @@ use std::sync::Arc;
 use prost::Message;
 
 use super::collector::Collector;
-use super::file::{CurveFile, Note};
-use super::format::Format;
+use super::file::{CurveFile, CurveNote};
+use super::format::CurveFormat;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::{ByteSource, Room};
 
@@ -113,8 +113,8 @@ pub(super) fn read(source: &dyn ByteSource, room: &Arc<Room>) -> Result<CurveFil
         take(source, offset, &payload, &mut collector)?;
         offset = next;
     }
-    let note = (offset < source.len()).then_some(Note::Truncated);
-    Ok(CurveFile::new(source, Format::TensorBoard, collector.finish()?).with_note(note))
+    let note = (offset < source.len()).then_some(CurveNote::Truncated);
+    Ok(CurveFile::new(source, CurveFormat::TensorBoard, collector.finish()?).with_note(note))
 }
 
 /// Reads the record at `offset` into `payload` and returns the offset after it; `None` where the file ends first.
@@ -164,7 +164,7 @@ fn take(source: &dyn ByteSource, offset: u64, payload: &[u8], collector: &mut Co
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fetch::Memory;
+    use crate::fetch::MemorySource;
 
     fn record(event: &Event) -> Vec<u8> {
         let payload = event.encode_to_vec();
@@ -181,7 +181,7 @@ mod tests {
     }
 
     fn of_bytes(bytes: Vec<u8>) -> Result<CurveFile> {
-        read(&Memory::new("events", bytes), &Room::unlimited())
+        read(&MemorySource::new("events", bytes), &Room::unlimited())
     }
 
     #[test]
@@ -199,7 +199,7 @@ mod tests {
         for end in first + 1..whole.len() {
             let file = of_bytes(whole[..end].to_vec()).expect("the first event is whole");
             assert_eq!(file.loaded()[0].steps.len(), 1, "{end}");
-            assert_eq!(file.notes, [Note::Truncated]);
+            assert_eq!(file.notes, [CurveNote::Truncated]);
         }
     }
 

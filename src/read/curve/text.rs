@@ -5,47 +5,47 @@ use std::sync::Arc;
 
 use encoding_rs::{Encoding, GB18030, UTF_16BE, UTF_16LE};
 
-use super::file::Note;
+use super::file::CurveNote;
 use crate::error::{Error, ErrorKind, Result};
-use crate::fetch::{Memory, Source};
-use crate::read::archive::Cursor;
-use crate::read::archive::folder::{ends_early, expanded, is_compressed};
+use crate::fetch::{MemorySource, Source};
+use crate::read::archive::SourceCursor;
+use crate::read::archive::folder::{ends_early, expanding_reader, is_compressed};
 
 /// Largest size in bytes of a decompressed or decoded file: the log of a month has some hundred megabytes.
 const MOST: u64 = 256 << 20;
 
 /// A file as UTF-8.
-pub struct Readable {
+pub struct DecodedText {
     /// The decoded text; `None` where the file is plain UTF-8 already.
     pub source: Option<Source>,
     /// Remarks about it.
-    pub notes: Vec<Note>,
+    pub notes: Vec<CurveNote>,
 }
 
 /// The file as UTF-8. `head` are its first bytes. A compressed file that is cut is read as far as it can be decompressed.
 ///
 /// # Errors
 /// `LimitExceeded` for a file that becomes larger than 256 MiB, `Corrupt` for one that cannot be unpacked.
-pub fn readable(head: &[u8], source: &Source) -> Result<Readable> {
+pub fn decode_text(head: &[u8], source: &Source) -> Result<DecodedText> {
     let mut notes = Vec::new();
     let bytes = if is_compressed(head) {
-        let Limited { bytes, is_cut } = limited(source, expanded(source, head))?;
-        notes.extend(is_cut.then_some(Note::Truncated));
+        let Limited { bytes, is_cut } = limited(source, expanding_reader(source, head))?;
+        notes.extend(is_cut.then_some(CurveNote::Truncated));
         Some(bytes)
     } else if encoding_of(head).is_some() {
-        Some(limited(source, Cursor::new(source.as_ref()))?.bytes)
+        Some(limited(source, SourceCursor::new(source.as_ref()))?.bytes)
     } else {
         None
     };
-    let Some(bytes) = bytes else { return Ok(Readable { source: None, notes }) };
+    let Some(bytes) = bytes else { return Ok(DecodedText { source: None, notes }) };
     let text = match encoding_of(bytes.get(..bytes.len().min(64 << 10)).unwrap_or_default()) {
         Some((encoding, known)) => {
-            notes.extend((!known).then_some(Note::EncodingGuessed(encoding.name())));
+            notes.extend((!known).then_some(CurveNote::EncodingGuessed(encoding.name())));
             encoding.decode(&bytes).0.into_owned().into_bytes()
         }
         None => bytes,
     };
-    Ok(Readable { source: Some(Arc::new(Memory::new(source.name(), text))), notes })
+    Ok(DecodedText { source: Some(Arc::new(MemorySource::new(source.name(), text))), notes })
 }
 
 struct Limited {
@@ -55,7 +55,7 @@ struct Limited {
 }
 
 fn limited(source: &Source, reader: impl Read) -> Result<Limited> {
-    let most = MOST.min(source.memory());
+    let most = MOST.min(source.memory_limit());
     let mut bytes = Vec::new();
     let is_cut = match reader.take(most + 1).read_to_end(&mut bytes) {
         Ok(_) => false,
@@ -98,9 +98,9 @@ mod tests {
 
     use super::*;
 
-    fn read(bytes: &[u8]) -> Option<(String, Vec<Note>)> {
-        let source: Source = Arc::new(Memory::new("train.log", bytes.to_vec()));
-        let Readable { source, notes } = readable(bytes, &source).expect("readable");
+    fn read(bytes: &[u8]) -> Option<(String, Vec<CurveNote>)> {
+        let source: Source = Arc::new(MemorySource::new("train.log", bytes.to_vec()));
+        let DecodedText { source, notes } = decode_text(bytes, &source).expect("readable");
         let text = source?;
         let mut read = vec![0; usize::try_from(text.len()).expect("short")];
         text.read_at(0, &mut read).expect("read");
@@ -112,7 +112,7 @@ mod tests {
         let text = "step: 1, 损失：2.5\n";
         let latin = "step: 1, loss: 2.5\n";
         let utf_16 = |text: &str| text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
-        let guessed = |encoding| vec![Note::EncodingGuessed(encoding)];
+        let guessed = |encoding| vec![CurveNote::EncodingGuessed(encoding)];
         let with_mark = [&[0xff, 0xfe], utf_16(text).as_slice()].concat();
         assert_eq!(read(&with_mark), Some((text.to_owned(), vec![])));
         assert_eq!(read(&utf_16(latin)), Some((latin.to_owned(), guessed("UTF-16LE"))));
@@ -143,9 +143,9 @@ mod tests {
             assert_eq!(read(&packed).as_ref().map(|(read, _)| read == &text), Some(true), "{kind}");
             let (half, notes) = read(&packed[..packed.len() / 2]).expect("packed");
             assert!(text.starts_with(&half) && half.len() > 1000, "{kind}: {}", half.len());
-            assert_eq!(notes, [Note::Truncated], "{kind}");
-            let source: Source = Arc::new(Memory::new("train.log.gz", packed[..10].to_vec()));
-            assert!(readable(&packed[..10], &source).is_err(), "{kind}: nothing can be unpacked");
+            assert_eq!(notes, [CurveNote::Truncated], "{kind}");
+            let source: Source = Arc::new(MemorySource::new("train.log.gz", packed[..10].to_vec()));
+            assert!(decode_text(&packed[..10], &source).is_err(), "{kind}: nothing can be unpacked");
         }
     }
 }

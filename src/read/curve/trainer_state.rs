@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::collector::Collector;
 use super::file::CurveFile;
-use super::format::{Format, Logged};
+use super::format::{CurveFormat, LossMeaning};
 use super::records;
 use crate::error::{Error, Result};
 use crate::fetch::{ByteSource, Room};
@@ -28,7 +28,7 @@ pub(super) fn read(source: &dyn ByteSource, room: &Arc<Room>) -> Result<CurveFil
         }
         "logging_steps" => {
             // A value below 1 is a share of all steps, and gives no interval.
-            interval = parser.value()?.as_f64().and_then(super::lines::whole).filter(|steps| *steps > 0);
+            interval = parser.value()?.as_f64().and_then(super::lines::whole_number).filter(|steps| *steps > 0);
             Ok(())
         }
         _ => parser.value().map(drop),
@@ -40,23 +40,23 @@ pub(super) fn read(source: &dyn ByteSource, room: &Arc<Room>) -> Result<CurveFil
     let account = collector.take_account();
     let mut series = collector.finish()?;
     series.retain(|series| seen.get(series.name()).is_some_and(|count| *count > 1) || is_known(series.name()));
-    let mut file = CurveFile::new(source, Format::TrainerState, series);
+    let mut file = CurveFile::new(source, CurveFormat::TrainerState, series);
     file.account = account;
     file.interval = interval;
-    file.logged = Logged::Windows;
+    file.logged = LossMeaning::Windows;
     Ok(file)
 }
 
 fn take(record: &Json, collector: &mut Collector, seen: &mut HashMap<String, u32>) -> Result<()> {
     let Some(entries) = record.as_object() else { return Ok(()) };
-    let Some(step) = record.get("step").and_then(records::step) else { return Ok(()) };
+    let Some(step) = record.get("step").and_then(records::json_step) else { return Ok(()) };
     if entries.iter().any(|(key, _)| key == "train_runtime") {
         records::note_summary(entries, collector);
         return Ok(());
     }
     for (key, value) in entries.iter().filter(|(key, _)| !metric::is_bookkeeping(key)) {
-        *seen.entry(key.clone()).or_default() += u32::from(records::number(value).is_some());
-        records::add(key, Some(step), value, collector)?;
+        *seen.entry(key.clone()).or_default() += u32::from(records::json_number(value).is_some());
+        records::add_value(key, Some(step), value, collector)?;
     }
     Ok(())
 }

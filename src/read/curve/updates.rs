@@ -10,12 +10,12 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::expression::constant;
+use super::expression::constant_regex;
 use super::lines;
 use super::stored::StoredSeries;
 use crate::error::Result;
 use crate::read::metric;
-pub use records::{Records, Update};
+pub use records::{UpdateRecord, UpdateRecords};
 
 /// Metrics that hold the loss scale, by the last part of their names.
 const SCALES: [&str; 4] = ["loss_scale", "grad_scale", "loss_scaler", "grad_scaler"];
@@ -32,39 +32,42 @@ const COUNTS: [&str; 8] = [
 ];
 
 static CONDITION: LazyLock<Regex> =
-    LazyLock::new(|| constant(r"(?i)\boverflow[_ ]cond\w*\s*[:=]\s*(true|false|1|0)\b"));
+    LazyLock::new(|| constant_regex(r"(?i)\boverflow[_ ]cond\w*\s*[:=]\s*(true|false|1|0)\b"));
 static OVERFLOW: LazyLock<Regex> = LazyLock::new(|| {
-    constant(
+    constant_regex(
         r"(?i)\boverflow\b.{0,60}?\b(?:skipping (?:step|update)|ignoring gradient|skipped|drop(?:ping|ped)? (?:the |this )?(?:step|update))",
     )
 });
-static STILL: LazyLock<Regex> = LazyLock::new(|| constant(r"(?i)\boverflow(?:ed)?\b.{0,30}?\bstill updat"));
+static STILL: LazyLock<Regex> = LazyLock::new(|| constant_regex(r"(?i)\boverflow(?:ed)?\b.{0,30}?\bstill updat"));
 static SCALE: LazyLock<Regex> = LazyLock::new(|| {
-    constant(r"(?i)(?:reducing (?:loss scale )?to|setting loss scale to|scale adjust(?:ed)? to):?\s*([0-9.e+-]*[0-9])")
+    constant_regex(
+        r"(?i)(?:reducing (?:loss scale )?to|setting loss scale to|scale adjust(?:ed)? to):?\s*([0-9.e+-]*[0-9])",
+    )
 });
-static TRIED: LazyLock<Regex> = LazyLock::new(|| constant(r"(?i)attempted (?:loss )?scale:?\s*([0-9.e+-]*[0-9])"));
-static RANK: LazyLock<Regex> = LazyLock::new(|| constant(r"(?i)\brank[ _:=]*(\d+)"));
-static TOTAL: LazyLock<Regex> = LazyLock::new(|| constant(r"\bskipped=(\d+), lr=\["));
+static TRIED: LazyLock<Regex> =
+    LazyLock::new(|| constant_regex(r"(?i)attempted (?:loss )?scale:?\s*([0-9.e+-]*[0-9])"));
+static RANK: LazyLock<Regex> = LazyLock::new(|| constant_regex(r"(?i)\brank[ _:=]*(\d+)"));
+static TOTAL: LazyLock<Regex> = LazyLock::new(|| constant_regex(r"\bskipped=(\d+), lr=\["));
 
 /// All updates of a run, in its order.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Updates {
+pub struct UpdateHistory {
     /// One entry for each record.
-    pub records: Records,
+    pub records: UpdateRecords,
     /// Whether the log states which updates were skipped; otherwise they follow from a falling loss scale.
-    pub is_told: bool,
+    pub is_stated: bool,
 }
 
-impl Updates {
+impl UpdateHistory {
     /// Adds a record. It is merged with a last record of the same step. A record that goes back shows a resumed run, and replaces
     /// all later records.
-    pub(super) fn take(&mut self, update: Update) {
+    pub(super) fn add(&mut self, update: UpdateRecord) {
         if let (Some(step), Some(last)) = (update.step, self.records.last().and_then(|last| last.step)) {
             if step == last {
                 return self.records.change_last(|known| {
                     known.skipped = known.skipped.max(update.skipped);
                     known.overflowed = known.overflowed.max(update.overflowed);
-                    known.tried = known.tried.or(update.tried);
+                    known.tried_scale = known.tried_scale.or(update.tried_scale);
                     known.scale = update.scale.or(known.scale);
                 });
             }
@@ -76,7 +79,7 @@ impl Updates {
     }
 
     /// Number of updates that the record at `place` stands for: the distance to the neighbouring record's step, at least 1.
-    pub fn covered(&self, place: usize) -> u64 {
+    pub fn covered_updates(&self, place: usize) -> u64 {
         let step = |place: usize| self.records.get(place).and_then(|record| record.step);
         let apart = |place: usize| Some(step(place)?.saturating_sub(step(place.checked_sub(1)?)?));
         apart(place).or_else(|| apart(place + 1)).unwrap_or(1).max(1)
@@ -85,16 +88,16 @@ impl Updates {
     /// The updates, with one skipped update for each fall of the loss scale where the log does not state skipped ones. `None` where
     /// the log has neither.
     fn resolved(mut self) -> Option<Self> {
-        if !self.is_told {
+        if !self.is_stated {
             let mut before: Option<f64> = None;
             let resolved = self.records.iter().map(|record| {
                 let falls = matches!((before, record.scale), (Some(before), Some(now)) if now < before);
                 before = record.scale.or(before);
-                Update { skipped: u64::from(falls), ..record }
+                UpdateRecord { skipped: u64::from(falls), ..record }
             });
             self.records = resolved.collect();
         }
-        let tells = self.is_told || self.records.iter().any(|record| record.scale.is_some());
+        let tells = self.is_stated || self.records.iter().any(|record| record.scale.is_some());
         tells.then_some(self)
     }
 }
@@ -102,7 +105,7 @@ impl Updates {
 /// Reader of the lines of a log that are about updates.
 #[derive(Debug, Default)]
 pub(super) struct UpdateLines {
-    updates: Updates,
+    updates: UpdateHistory,
     /// Number of lines about a skipped update since the last record, by rank.
     overflows: BTreeMap<Option<u64>, u64>,
     /// Number of lines about an update that took place despite an overflow since the last record, by rank.
@@ -115,13 +118,13 @@ pub(super) struct UpdateLines {
 
 impl UpdateLines {
     /// Takes a line that is no record.
-    pub(super) fn line(&mut self, line: &str) {
+    pub(super) fn take_line(&mut self, line: &str) {
         let total = || TOTAL.captures(line);
         if let Some(total) =
             line.contains("skipped=").then(total).flatten().and_then(|found| found.get(1)?.as_str().parse().ok())
         {
             let before = self.total.replace(total).unwrap_or_default();
-            self.updates.is_told = true;
+            self.updates.is_stated = true;
             let since = total.saturating_sub(before);
             self.updates.records.change_last(|known| known.skipped = known.skipped.max(since));
         }
@@ -136,26 +139,27 @@ impl UpdateLines {
         } else {
             return;
         };
-        self.updates.is_told = true;
-        let number = |pattern: &Regex| pattern.captures(line).and_then(|found| lines::number(found.get(1)?.as_str()));
+        self.updates.is_stated = true;
+        let number =
+            |pattern: &Regex| pattern.captures(line).and_then(|found| lines::parse_number(found.get(1)?.as_str()));
         self.scale = number(&SCALE).or(self.scale);
         // The first attempt is the highest.
         self.tried = self.tried.or_else(|| number(&TRIED));
-        *lines_by_rank.entry(number(&RANK).and_then(lines::whole)).or_default() += 1;
+        *lines_by_rank.entry(number(&RANK).and_then(lines::whole_number)).or_default() += 1;
     }
 
     /// Takes a record. `skipped` and `scale` are the values that the record itself holds.
-    pub(super) fn record(&mut self, step: Option<u64>, line: &str, skipped: Option<u64>, scale: Option<f64>) {
+    pub(super) fn take_record(&mut self, step: Option<u64>, line: &str, skipped: Option<u64>, scale: Option<f64>) {
         let condition = || CONDITION.captures(line)?.get(1).map(|found| found.as_str().to_ascii_lowercase());
         let told = skipped.or_else(|| {
             let condition = if line.contains("verflow") { condition() } else { None };
             condition.map(|condition| u64::from(matches!(condition.as_str(), "true" | "1")))
         });
         let [overflows, overflowed] = self.take_lines();
-        self.updates.is_told |= told.is_some();
+        self.updates.is_stated |= told.is_some();
         self.scale = scale.or(self.scale);
         let skipped = told.unwrap_or_default().max(overflows);
-        self.updates.take(Update { step, skipped, overflowed, tried: self.tried.take(), scale: self.scale });
+        self.updates.add(UpdateRecord { step, skipped, overflowed, tried_scale: self.tried.take(), scale: self.scale });
     }
 
     /// Number of updates since the last record that were skipped, and that took place despite an overflow: the most lines of any
@@ -167,10 +171,16 @@ impl UpdateLines {
     }
 
     /// All updates; `None` where the log does not mention them.
-    pub(super) fn finish(mut self) -> Option<Updates> {
+    pub(super) fn finish(mut self) -> Option<UpdateHistory> {
         let [skipped, overflowed] = self.take_lines();
         if skipped + overflowed > 0 {
-            self.updates.take(Update { step: None, skipped, overflowed, tried: self.tried, scale: self.scale });
+            self.updates.add(UpdateRecord {
+                step: None,
+                skipped,
+                overflowed,
+                tried_scale: self.tried,
+                scale: self.scale,
+            });
         }
         self.updates.resolved()
     }
@@ -191,15 +201,16 @@ fn is_count(name: &str) -> bool {
 ///
 /// # Errors
 /// Errors of the disk, where points lie there.
-pub fn updates_of(told: Option<&Updates>, metrics: &[StoredSeries]) -> Result<Option<Updates>> {
+pub fn updates_of_file(told: Option<&UpdateHistory>, metrics: &[StoredSeries]) -> Result<Option<UpdateHistory>> {
     if told.is_some() {
         return Ok(told.cloned());
     }
-    let mut by_step: BTreeMap<u64, Update> = BTreeMap::new();
+    let mut by_step: BTreeMap<u64, UpdateRecord> = BTreeMap::new();
     let mut is_told = false;
     for series in metrics.iter().filter(|series| is_scale(series.name()) || is_count(series.name())) {
         let series = series.load()?;
-        let of_step = |step: u64| Update { step: series.steps.is_numbered().then_some(step), ..Update::default() };
+        let of_step =
+            |step: u64| UpdateRecord { step: series.steps.is_numbered().then_some(step), ..UpdateRecord::default() };
         if is_scale(&series.name) {
             for (step, scale) in series.points() {
                 by_step.entry(step).or_insert_with(|| of_step(step)).scale = Some(scale);
@@ -207,7 +218,8 @@ pub fn updates_of(told: Option<&Updates>, metrics: &[StoredSeries]) -> Result<Op
             continue;
         }
         is_told = true;
-        let counts: Vec<u64> = series.values.iter().map(|value| lines::whole(*value).unwrap_or_default()).collect();
+        let counts: Vec<u64> =
+            series.values.iter().map(|value| lines::whole_number(*value).unwrap_or_default()).collect();
         // A running total never falls, and grows beyond the one update that a single step can skip.
         let is_total = counts.is_sorted() && counts.iter().any(|count| *count > 1);
         let mut before = 0;
@@ -217,7 +229,7 @@ pub fn updates_of(told: Option<&Updates>, metrics: &[StoredSeries]) -> Result<Op
             before = count;
         }
     }
-    Ok(Updates { records: by_step.into_values().collect(), is_told }.resolved())
+    Ok(UpdateHistory { records: by_step.into_values().collect(), is_stated: is_told }.resolved())
 }
 
 #[cfg(test)]
@@ -237,16 +249,16 @@ mod tests {
             ("NOTE: gradient overflow detected, ignoring gradient, setting loss scale to: 64.0", 64.0),
         ] {
             let mut lines = UpdateLines::default();
-            lines.record(Some(1), "", None, None);
-            lines.line(line);
-            lines.line(&line.replace("Rank 0", "Rank 1"));
-            lines.record(Some(2), "", None, None);
+            lines.take_record(Some(1), "", None, None);
+            lines.take_line(line);
+            lines.take_line(&line.replace("Rank 0", "Rank 1"));
+            lines.take_record(Some(2), "", None, None);
             let updates = lines.finish().expect(line);
             let expected = if line.contains("Rank") { 1 } else { 2 };
             assert_eq!(
                 updates.records.get(1).expect(line),
-                Update {
-                    tried: updates.records.get(1).expect(line).tried,
+                UpdateRecord {
+                    tried_scale: updates.records.get(1).expect(line).tried_scale,
                     step: Some(2),
                     skipped: expected,
                     overflowed: 0,
@@ -256,13 +268,13 @@ mod tests {
             );
         }
         let mut still = UpdateLines::default();
-        still.line("[WARNING] overflow, still update, loss scale adjust to 1.0");
-        still.record(Some(10), "", None, None);
-        let expected = Update { step: Some(10), overflowed: 1, scale: Some(1.0), ..Update::default() };
+        still.take_line("[WARNING] overflow, still update, loss scale adjust to 1.0");
+        still.take_record(Some(10), "", None, None);
+        let expected = UpdateRecord { step: Some(10), overflowed: 1, scale: Some(1.0), ..UpdateRecord::default() };
         assert_eq!(still.finish().map(|updates| updates.records), Some([expected].into_iter().collect()));
         let mut quiet = UpdateLines::default();
-        quiet.line("overflow checking is enabled");
-        quiet.record(Some(1), "", None, None);
+        quiet.take_line("overflow checking is enabled");
+        quiet.take_record(Some(1), "", None, None);
         assert_eq!(quiet.finish(), None);
     }
 
@@ -270,25 +282,28 @@ mod tests {
     fn records_tell_by_condition_count_or_scale() {
         let mut lines = UpdateLines::default();
         for (step, condition) in [(1, "overflow cond: False"), (2, "overflow cond: True")] {
-            lines.record(Some(step), condition, None, None);
+            lines.take_record(Some(step), condition, None, None);
         }
         assert_eq!(skipped(lines), [0, 1]);
         let mut counted = UpdateLines::default();
-        counted.record(Some(10), "", Some(3), None);
-        counted.record(Some(20), "", Some(0), None);
-        assert_eq!(counted.finish().map(|updates| (updates.covered(0), updates.covered(1))), Some((10, 10)));
+        counted.take_record(Some(10), "", Some(3), None);
+        counted.take_record(Some(20), "", Some(0), None);
+        assert_eq!(
+            counted.finish().map(|updates| (updates.covered_updates(0), updates.covered_updates(1))),
+            Some((10, 10))
+        );
         let mut falling = UpdateLines::default();
         for (step, scale) in [(1, 8.0), (2, 4.0), (3, 4.0), (4, 8.0)] {
-            falling.record(Some(step), "", None, Some(scale));
+            falling.take_record(Some(step), "", None, Some(scale));
         }
         assert_eq!(skipped(falling), [0, 1, 0, 0]);
     }
 
     #[test]
     fn of_a_restart_the_later_records_count() {
-        let mut updates = Updates::default();
+        let mut updates = UpdateHistory::default();
         for (step, skipped) in [(1, 0), (2, 1), (3, 1), (2, 0), (3, 0), (3, 1)] {
-            updates.take(Update { step: Some(step), skipped, ..Update::default() });
+            updates.add(UpdateRecord { step: Some(step), skipped, ..UpdateRecord::default() });
         }
         let found: Vec<_> = updates.records.iter().map(|record| (record.step, record.skipped)).collect();
         assert_eq!(found, [(Some(1), 0), (Some(2), 0), (Some(3), 1)]);

@@ -9,9 +9,9 @@ use std::sync::Arc;
 use prost::Message;
 
 use super::collector::Collector;
-use super::file::{CurveFile, Note};
-use super::format::Format;
-use super::frames::{self, Kind};
+use super::file::{CurveFile, CurveNote};
+use super::format::CurveFormat;
+use super::frames::{self, LogKind};
 use super::records;
 use crate::error::Result;
 use crate::fetch::{ByteSource, Room};
@@ -22,7 +22,7 @@ use crate::read::metric;
 /// First bytes, with the number 0xBEE1 in little-endian order.
 const MAGIC: &[u8] = b":W&B\xe1\xbe";
 /// The log.
-const KIND: Kind = Kind { name: "W&B log", version: 0, values: "records of its history" };
+const KIND: LogKind = LogKind { name: "W&B log", version: 0, values: "records of its history" };
 /// Largest number of metric definitions that are kept; a run has one per metric.
 const MAX_DEFINITIONS: usize = 8192;
 /// Largest number of definitions for groups of metrics that are kept; each name is compared with all of them.
@@ -90,15 +90,15 @@ pub(super) fn read(source: &dyn ByteSource, room: &Arc<Room>) -> Result<CurveFil
     let steps = definitions(source)?;
     let mut collector = Collector::new(source.name(), room);
     let mut last = HashMap::new();
-    let is_cut = frames::each(source, KIND, |record: Record| match record.history {
+    let is_cut = frames::each_record(source, KIND, |record: Record| match record.history {
         Some(history) => take(&history, &steps, &mut last, &mut collector),
         None => Ok(()),
     })?;
     let series = collector.finish()?;
     if series.is_empty() && is_cut {
-        return Err(frames::nothing_behind(source, KIND));
+        return Err(frames::no_values_error(source, KIND));
     }
-    Ok(CurveFile::new(source, Format::Wandb, series).with_note(is_cut.then_some(Note::Truncated)))
+    Ok(CurveFile::new(source, CurveFormat::Wandb, series).with_note(is_cut.then_some(CurveNote::Truncated)))
 }
 
 /// Metrics that number the steps of others.
@@ -135,7 +135,7 @@ impl StepMetrics {
 /// Collects the step metrics in a first pass, because their definitions may stand anywhere among the records.
 fn definitions(source: &dyn ByteSource) -> Result<StepMetrics> {
     let mut steps = StepMetrics::default();
-    frames::each(source, KIND, |record: Record| {
+    frames::each_record(source, KIND, |record: Record| {
         record.metric.into_iter().for_each(|metric| steps.define(metric));
         for item in record.history.iter().flat_map(|history| &history.item) {
             let name = item.name();
@@ -149,7 +149,7 @@ fn definitions(source: &dyn ByteSource) -> Result<StepMetrics> {
 }
 
 fn whole(json: &str) -> Option<u64> {
-    lines::whole(json.parse().ok()?)
+    lines::whole_number(json.parse().ok()?)
 }
 
 /// Adds the values of one history record. A step metric that it does not repeat keeps its last value.
@@ -176,7 +176,7 @@ fn take(
         let is_counter = metric::is_bookkeeping(&name) || steps.all.contains(&name);
         if let (Some(step), false) = (step, is_counter) {
             let value = json::parse_bytes("", item.value_json.as_bytes()).unwrap_or(Json::Null);
-            records::add(&name, Some(step), &value, collector)?;
+            records::add_value(&name, Some(step), &value, collector)?;
         }
     }
     Ok(())
@@ -186,7 +186,7 @@ fn take(
 mod tests {
     use super::*;
     use crate::error::ErrorKind;
-    use crate::fetch::Memory;
+    use crate::fetch::MemorySource;
 
     fn log(records: &[Record]) -> Vec<u8> {
         let records: Vec<Vec<u8>> = records.iter().map(Message::encode_to_vec).collect();
@@ -209,7 +209,7 @@ mod tests {
     }
 
     fn points(records: &[Record], name: &str) -> Vec<(u64, f64)> {
-        let file = read(&Memory::new("run.wandb", log(records)), &Room::unlimited()).expect("sound");
+        let file = read(&MemorySource::new("run.wandb", log(records)), &Room::unlimited()).expect("sound");
         let series = file.loaded().into_iter().find(|series| series.name == name);
         series.map(|series| series.points().collect()).unwrap_or_default()
     }
@@ -223,7 +223,10 @@ mod tests {
         ];
         assert_eq!(points(&records, "train/loss"), [(0, 2.5), (1, 2.25)]);
         assert!(points(&records, "eval/loss").first().is_some_and(|(step, value)| *step == 0 && value.is_nan()));
-        assert_eq!(read(&Memory::new("run.wandb", log(&records)), &Room::unlimited()).expect("sound").series.len(), 2);
+        assert_eq!(
+            read(&MemorySource::new("run.wandb", log(&records)), &Room::unlimited()).expect("sound").series.len(),
+            2
+        );
     }
 
     #[test]
@@ -252,12 +255,12 @@ mod tests {
     #[test]
     fn a_killed_run_keeps_its_whole_records_and_a_bare_head_is_damage() {
         let whole = log(&[history(&[("_step", "0"), ("loss", "2.5")]), history(&[("_step", "1"), ("loss", "2.0")])]);
-        let file = read(&Memory::new("run.wandb", whole[..whole.len() - 1].to_vec()), &Room::unlimited())
+        let file = read(&MemorySource::new("run.wandb", whole[..whole.len() - 1].to_vec()), &Room::unlimited())
             .expect("the first is whole");
-        assert_eq!((file.loaded()[0].steps.len(), file.notes.as_slice()), (1, [Note::Truncated].as_slice()));
+        assert_eq!((file.loaded()[0].steps.len(), file.notes.as_slice()), (1, [CurveNote::Truncated].as_slice()));
         for end in [7, 10, 20] {
             let error =
-                read(&Memory::new("run.wandb", whole[..end].to_vec()), &Room::unlimited()).expect_err("nothing");
+                read(&MemorySource::new("run.wandb", whole[..end].to_vec()), &Room::unlimited()).expect_err("nothing");
             assert_eq!(error.kind(), ErrorKind::Corrupt, "{end}");
             assert!(error.message().contains("history"), "{error}");
         }

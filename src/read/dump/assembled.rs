@@ -15,14 +15,14 @@ use std::sync::OnceLock;
 use rayon::prelude::*;
 
 use super::builder::{Builder, NewTensor};
-use super::content::{COPIES, Differing, Dump, Holders, Parts, SharedMask};
+use super::content::{AssembledParts, COPIES, DifferingCopies, Dump, Holders, SharedMask};
 use super::elements::{Elements, Gates};
 use super::folder::{DumpFolder, WholeModel};
 use super::masks::shared_mask;
 use super::merge::{self, Merged, Piece, Unmerged, merge};
 use super::name::Direction;
-use super::plan::Plan;
-use super::records::{Leaf, Operations, Value};
+use super::plan::AssemblyPlan;
+use super::records::{Leaf, LeafValue, Operations};
 use super::shard::Shard;
 use crate::error::{Error, Result};
 use crate::kind::TensorKind;
@@ -35,13 +35,13 @@ use global::{Globals, Member, Module};
 
 /// Dumps of all ranks of one step, and the facts needed to assemble them.
 #[derive(Clone)]
-pub struct Assembled {
+pub struct AssembledDump {
     /// Folder of each rank, in ascending order of ranks.
     pub ranks: Vec<(u64, DumpFolder)>,
     /// Layout that distributes the model over the ranks.
     pub layout: Layout,
     /// Facts that follow only from both sides together.
-    pub plan: Plan,
+    pub plan: AssemblyPlan,
     /// Files with the elements of each assembled value, by row name. They are known once the records were read.
     elements: OnceLock<HashMap<String, Elements>>,
 }
@@ -75,20 +75,20 @@ struct OfRanks<'d> {
 struct Whole {
     builder: Builder,
     elements: HashMap<String, Elements>,
-    parts: Parts,
+    parts: AssembledParts,
     ranks: Holders,
 }
 
-impl WholeModel for Assembled {
+impl WholeModel for AssembledDump {
     fn read(&self) -> Result<Dump> {
         let dumps = self.read_ranks()?;
         let places: Vec<Coordinates> = self.ranks.iter().map(|(rank, _)| self.layout.place(*rank)).collect();
-        let globals = Globals::of(&dumps, &places, &self.layout);
+        let globals = Globals::new(&dumps, &places, &self.layout);
         let (groups, outside) = self.groups(&dumps, &places, &globals);
-        let mut parts = Parts::new(self.layout.clone(), self.plan);
+        let mut parts = AssembledParts::new(self.layout.clone(), self.plan);
         parts.unmerged = outside;
         let experts = Experts::of(&dumps, &places, &globals);
-        let batches = Batches::of(self.plan, &self.layout, (&dumps, &places), &globals);
+        let batches = Batches::new(self.plan, &self.layout, (&dumps, &places), &globals);
         let of = OfRanks { dumps: &dumps, places: &places, gates: Gates::of(&dumps), globals, experts, batches };
         let ranks = Holders::default();
         let mut whole = Whole { builder: Builder::default(), elements: HashMap::new(), parts, ranks };
@@ -105,7 +105,7 @@ impl WholeModel for Assembled {
         let _ = self.elements.set(elements);
         parts.differing.extend(self.tied(&operations, &parts));
         parts.differing_loss = self.losses(&dumps, &places);
-        Ok(Dump::of_parts(dumps, operations, parts))
+        Ok(Dump::from_parts(dumps, operations, parts))
     }
 
     fn tensor(&self, data_name: &str) -> Result<TensorData> {
@@ -119,9 +119,9 @@ impl WholeModel for Assembled {
     }
 }
 
-impl Assembled {
+impl AssembledDump {
     /// Creates the assembly of `ranks` by `layout`.
-    pub fn new(ranks: Vec<(u64, DumpFolder)>, layout: Layout, plan: Plan) -> Self {
+    pub fn new(ranks: Vec<(u64, DumpFolder)>, layout: Layout, plan: AssemblyPlan) -> Self {
         Self { ranks, layout, plan, elements: OnceLock::new() }
     }
 
@@ -159,7 +159,7 @@ impl Assembled {
                 let count = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
                 let call = u32::try_from(module.call).unwrap_or(u32::MAX);
                 let member = Member { rank: count(rank), operation: count(index), call, chunk: module.chunk };
-                let at = *known.entry(crate::hash::of(self.name(&module).as_str())).or_insert_with(|| {
+                let at = *known.entry(crate::hash::hash_of(self.name(&module).as_str())).or_insert_with(|| {
                     groups.push(Group { order, members: Vec::with_capacity(self.layout.tp as usize) });
                     groups.len() - 1
                 });
@@ -171,7 +171,7 @@ impl Assembled {
                 group.members.push(member);
             }
         }
-        let path = |group: &Group| Some(globals.of_member(group.members.first()?, dumps, places)?.path);
+        let path = |group: &Group| Some(globals.module_of_member(group.members.first()?, dumps, places)?.path);
         groups.sort_by(|a, b| a.order.cmp(&b.order).then_with(|| path(a).cmp(&path(b))));
         (groups, outside)
     }
@@ -185,7 +185,7 @@ impl Assembled {
     fn put(&self, group: &Group, of: &OfRanks<'_>, into: &mut Whole) {
         let OfRanks { dumps, places, gates, globals, .. } = of;
         let Whole { builder, elements, parts, ranks: holders } = into;
-        let first = group.members.first().and_then(|member| globals.of_member(member, dumps, places));
+        let first = group.members.first().and_then(|member| globals.module_of_member(member, dumps, places));
         let Some(module) = first else { return };
         let name = self.name(&module);
         builder.begin(&name);
@@ -212,9 +212,9 @@ impl Assembled {
                 continue;
             }
             let role = role(kind, module.direction, &suffix);
-            let kind_of_module = ModuleKind::of(&module.path, &module.class);
+            let kind_of_module = ModuleKind::from_path(&module.path, &module.class);
             let is_left_out = self.plan.leaves_out(&module.path, kind_of_module, role);
-            let of = merge::Of {
+            let of = merge::MergeContext {
                 kind: kind_of_module,
                 role,
                 direction: module.direction,
@@ -236,9 +236,9 @@ impl Assembled {
                         checksum: checksum.as_deref(),
                         extension: stored.as_ref().map(|(_, extension)| *extension),
                     };
-                    builder.tensor(&row, kind, &tensor);
+                    builder.add_tensor(&row, kind, &tensor);
                     elements.extend(stored.map(|(stored, _)| (row.clone(), stored)));
-                    parts.differing.extend(differing.map(|(ranks, error)| Differing {
+                    parts.differing.extend(differing.map(|(ranks, error)| DifferingCopies {
                         operation: name.clone(),
                         row: row.clone(),
                         kind,
@@ -257,7 +257,7 @@ impl Assembled {
     }
 }
 
-impl Assembled {
+impl AssembledDump {
     /// Whether every rank that holds a part or a copy of a value recorded it, in each call that a batch is cut into. An expert
     /// without tokens has no records; an expert with tokens has records of all of its modules.
     fn is_whole(&self, module: &Module, pieces: &[Piece<'_>], of: &OfRanks<'_>) -> bool {
@@ -272,7 +272,7 @@ impl Assembled {
             let is_all = |group: &(u32, u32)| own(group) == of_each || own(group).is_multiple_of(tp.max(1));
             return groups.iter().all(is_all) && of.experts.have_all(module, pieces);
         }
-        of.batches.have_all(module, pieces)
+        of.batches.has_all_calls(module, pieces)
             && groups.len() == wanted
             && groups.iter().all(|group| own(group) == tp.saturating_mul(calls.len()))
     }
@@ -305,7 +305,7 @@ impl Assembled {
     }
 
     /// Weight of the output layer, if it is tied to the embedding's weight but holds other numbers.
-    fn tied(&self, operations: &Operations, parts: &Parts) -> Option<Differing> {
+    fn tied(&self, operations: &Operations, parts: &AssembledParts) -> Option<DifferingCopies> {
         if !self.plan.is_tied {
             return None;
         }
@@ -317,8 +317,8 @@ impl Assembled {
         };
         let (first, _, embedding) = weight(is_embedding)?;
         let (name, leaf, output) = weight(is_output_layer)?;
-        let error = merge::apart(&embedding, &output);
-        (error > COPIES).then(|| Differing {
+        let error = merge::largest_difference(&embedding, &output);
+        (error > COPIES).then(|| DifferingCopies {
             operation: name.to_owned(),
             row: leaf.row.to_string(),
             kind: TensorKind::Parameter,
@@ -374,10 +374,10 @@ fn rows<'d>(members: &[Member], dumps: &'d [Dump]) -> Vec<Row<'d>> {
 /// Adds a value that is not a tensor, as the first member has it.
 fn plain(builder: &mut Builder, row: &str, kind: TensorKind, leaves: &[(Member, Leaf<'_>)]) {
     match leaves.first().map(|(_, leaf)| leaf.value) {
-        Some(Value::Plain { type_name, value, .. }) => builder.plain(row, kind, type_name, value.clone()),
-        Some(Value::Null) => builder.null(row, kind),
-        Some(Value::Damaged) => builder.damaged(row, kind),
-        Some(Value::Tensor(_)) | None => {}
+        Some(LeafValue::Plain { type_name, value, .. }) => builder.add_plain(row, kind, type_name, value.clone()),
+        Some(LeafValue::Null) => builder.add_null(row, kind),
+        Some(LeafValue::Damaged) => builder.add_damaged(row, kind),
+        Some(LeafValue::Tensor(_)) | None => {}
     }
 }
 

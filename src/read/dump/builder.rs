@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use super::compact::Shared;
 use super::precision::Precision;
-use super::records::{Body, Form, Leaf, Operations, Span, Tag, Value};
+use super::records::{Body, Form, Leaf, LeafValue, Operations, Span, Tag};
 use crate::dtype::Dtype;
 use crate::hash::ByHash;
 use crate::kind::TensorKind;
@@ -81,7 +81,7 @@ impl Builder {
     }
 
     /// Records the number of digits that statistics were printed with.
-    pub(super) fn print_with(&mut self, precision: Precision) {
+    pub(super) fn set_precision(&mut self, precision: Precision) {
         self.operations.precision = precision;
     }
 
@@ -96,28 +96,28 @@ impl Builder {
     }
 
     /// Adds `null`.
-    pub(super) fn null(&mut self, row: &str, kind: TensorKind) {
+    pub(super) fn add_null(&mut self, row: &str, kind: TensorKind) {
         let place = Place::of(&self.name, row, kind);
-        let hash = crate::hash::of(&place);
+        let hash = crate::hash::hash_of(&place);
         let form = self.form(hash, &place, |body| *body == Body::Null, |_| Body::Null);
         self.push(form, [0; 4], "");
     }
 
     /// Adds a damaged record, which lacks its type, element type or shape.
-    pub(super) fn damaged(&mut self, row: &str, kind: TensorKind) {
+    pub(super) fn add_damaged(&mut self, row: &str, kind: TensorKind) {
         let place = Place::of(&self.name, row, kind);
-        let hash = crate::hash::of(&(&place, "damaged"));
+        let hash = crate::hash::hash_of(&(&place, "damaged"));
         let form = self.form(hash, &place, |body| *body == Body::Damaged, |_| Body::Damaged);
         self.push(form, [0; 4], "");
     }
 
     /// Adds a value that is not a tensor.
-    pub(super) fn plain(&mut self, row: &str, kind: TensorKind, type_name: &str, value: Json) {
-        self.saved_plain(row, kind, type_name, value, None);
+    pub(super) fn add_plain(&mut self, row: &str, kind: TensorKind, type_name: &str, value: Json) {
+        self.add_saved_plain(row, kind, type_name, value, None);
     }
 
     /// Adds a value that is not a tensor and may have been saved to a file whose name ends with `extension`.
-    pub(super) fn saved_plain(
+    pub(super) fn add_saved_plain(
         &mut self,
         row: &str,
         kind: TensorKind,
@@ -127,7 +127,7 @@ impl Builder {
     ) {
         let place = self.other(value);
         let place_of = Place::of(&self.name, row, kind);
-        let hash = crate::hash::of(&(&place_of, type_name, extension));
+        let hash = crate::hash::hash_of(&(&place_of, type_name, extension));
         let is = |body: &Body| {
             matches!(body, Body::Plain { type_name: known, extension: end }
                 if **known == *type_name && end.as_deref() == extension)
@@ -141,12 +141,12 @@ impl Builder {
     }
 
     /// Adds a tensor.
-    pub(super) fn tensor(&mut self, row: &str, kind: TensorKind, tensor: &NewTensor<'_>) {
+    pub(super) fn add_tensor(&mut self, row: &str, kind: TensorKind, tensor: &NewTensor<'_>) {
         let words = tensor.statistics.each_ref().map(|statistic| self.word(statistic));
         let tags = words.map(|(tag, _)| tag);
         let place = Place::of(&self.name, row, kind);
         let NewTensor { dtype, shape, requires_grad, extension, .. } = *tensor;
-        let hash = crate::hash::of(&(&place, dtype, shape, tags, requires_grad, extension));
+        let hash = crate::hash::hash_of(&(&place, dtype, shape, tags, requires_grad, extension));
         let is = |body: &Body| {
             matches!(body, Body::Tensor { dtype: name, shape: sizes, statistics, requires_grad: grad, extension: end, .. }
                 if **name == *dtype && **sizes == *shape && *statistics == tags && *grad == requires_grad
@@ -183,7 +183,7 @@ impl Builder {
     }
 
     /// Reserves memory for `times` parts of this size, because columns that grow step by step are copied many times.
-    pub(super) fn expect(&mut self, part: &Self, times: u64) {
+    pub(super) fn reserve_for(&mut self, part: &Self, times: u64) {
         let times = usize::try_from(times).unwrap_or(usize::MAX);
         let columns = &mut self.operations;
         let all = |count: usize| count.saturating_mul(times).min(MOST_EXPECTED);
@@ -192,7 +192,7 @@ impl Builder {
         let _grows = columns.form_of.try_reserve(values);
         let _grows = columns.words.try_reserve(values);
         let _grows = columns.spans.try_reserve(all(part.operations.spans.len()));
-        columns.names_mut().expect(all(part.operations.names.len()), all(part.operations.names.bytes()));
+        columns.names_mut().reserve(all(part.operations.names.len()), all(part.operations.names.bytes()));
     }
 
     /// Adds all operations of `part`. `place` is called with each of its names in order and returns the index of a name that is
@@ -213,7 +213,7 @@ impl Builder {
         }
         for (index, own) in part.spans.into_iter().enumerate() {
             let name = part.names.get(index).unwrap_or_default();
-            let span = own.behind(first);
+            let span = own.shifted(first);
             match place(name).and_then(|known| self.operations.spans.get_mut(known)) {
                 Some(known) => *known = span,
                 None => {
@@ -266,7 +266,7 @@ impl Builder {
 
     /// Index here of a form of another builder.
     fn known_form(&mut self, form: Form) -> u32 {
-        let hash = crate::hash::of(&form);
+        let hash = crate::hash::hash_of(&form);
         match self.forms.get(&hash) {
             Some(number) if self.operations.forms.get(*number as usize) == Some(&form) => *number,
             _ => self.new_form(hash, form),
@@ -299,14 +299,14 @@ impl Builder {
 impl Operations {
     /// Copies all operations and adds plain arguments to some of them. `arguments` has row names and values by the operation's index.
     #[must_use]
-    pub fn with(&self, arguments: &BTreeMap<usize, Vec<(String, Json)>>) -> Self {
+    pub fn with_arguments(&self, arguments: &BTreeMap<usize, Vec<(String, Json)>>) -> Self {
         let mut builder = Builder::default();
-        builder.print_with(self.precision);
+        builder.set_precision(self.precision);
         for (index, operation) in self.iter().enumerate() {
             builder.begin(operation.name);
             operation.leaves.iter().for_each(|leaf| builder.leaf(leaf));
             for (row, value) in arguments.get(&index).into_iter().flatten() {
-                builder.plain(row, TensorKind::Input, "default", value.clone());
+                builder.add_plain(row, TensorKind::Input, "default", value.clone());
             }
         }
         builder.finish()
@@ -314,9 +314,9 @@ impl Operations {
 
     /// Copies all operations without the values of the given rows.
     #[must_use]
-    pub fn without(&self, rows: &HashSet<String>) -> Self {
+    pub fn without_rows(&self, rows: &HashSet<String>) -> Self {
         let mut builder = Builder::default();
-        builder.print_with(self.precision);
+        builder.set_precision(self.precision);
         for operation in self.iter() {
             builder.begin(operation.name);
             let kept = operation.leaves.iter().filter(|leaf| !rows.contains(leaf.row.text().as_ref()));
@@ -327,9 +327,9 @@ impl Operations {
 
     /// Copies only the operation at `index`, with its values.
     #[must_use]
-    pub fn only(&self, index: usize) -> Self {
+    pub fn single_operation(&self, index: usize) -> Self {
         let mut builder = Builder::default();
-        builder.print_with(self.precision);
+        builder.set_precision(self.precision);
         if let Some(operation) = self.get(index) {
             builder.begin(operation.name);
             operation.leaves.iter().for_each(|leaf| builder.leaf(leaf));
@@ -342,12 +342,12 @@ impl Builder {
     fn leaf(&mut self, leaf: Leaf<'_>) {
         let row = leaf.row.to_string();
         match leaf.value {
-            Value::Null => self.null(&row, leaf.kind),
-            Value::Damaged => self.damaged(&row, leaf.kind),
-            Value::Plain { type_name, value, extension } => {
-                self.saved_plain(&row, leaf.kind, type_name, value.clone(), extension);
+            LeafValue::Null => self.add_null(&row, leaf.kind),
+            LeafValue::Damaged => self.add_damaged(&row, leaf.kind),
+            LeafValue::Plain { type_name, value, extension } => {
+                self.add_saved_plain(&row, leaf.kind, type_name, value.clone(), extension);
             }
-            Value::Tensor(record) => {
+            LeafValue::Tensor(record) => {
                 let tensor = NewTensor {
                     dtype: record.dtype,
                     shape: record.shape,
@@ -356,7 +356,7 @@ impl Builder {
                     checksum: record.checksum,
                     extension: record.extension,
                 };
-                self.tensor(&row, leaf.kind, &tensor);
+                self.add_tensor(&row, leaf.kind, &tensor);
             }
         }
     }

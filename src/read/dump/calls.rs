@@ -10,12 +10,12 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use super::builder::{Builder, NewTensor};
-use super::content::{Dump, Holders, Parts};
+use super::content::{AssembledParts, Dump, Holders};
 use super::folder::{DumpFolder, WholeModel};
-use super::merge::{Merged, of_calls};
+use super::merge::{Merged, merge_calls};
 use super::name::{Direction, OpName};
-use super::plan::Plan;
-use super::records::{Operation, Operations, TensorRecord, Value};
+use super::plan::AssemblyPlan;
+use super::records::{LeafValue, Operation, Operations, TensorRecord};
 use crate::dtype::Dtype;
 use crate::error::{Error, Result};
 use crate::layout::Layout;
@@ -23,7 +23,7 @@ use crate::read::tensor::TensorData;
 
 /// Dumps of all ranks of one step that recorded only calls, no modules.
 #[derive(Clone)]
-pub struct Calls {
+pub struct RankCalls {
     /// Folder of each rank, in ascending order of ranks.
     pub ranks: Vec<(u64, DumpFolder)>,
     /// Layout that distributes the model over the ranks.
@@ -43,7 +43,7 @@ pub struct KnownCalls {
 
 impl KnownCalls {
     /// Collects the facts from a dump of the side with the whole model, and from one rank of the other side.
-    pub fn of(whole: &Dump, part: &Dump) -> Self {
+    pub fn new(whole: &Dump, part: &Dump) -> Self {
         let [of_whole, of_part] = [whole, part].map(|dump| counts(&dump.operations));
         let is_shared = |(name, count): &(String, [usize; 2])| of_part.get(name) == Some(count);
         let names = of_whole.into_iter().filter(is_shared).map(|(name, _)| name).collect();
@@ -64,10 +64,10 @@ fn counts(operations: &Operations) -> HashMap<String, [usize; 2]> {
     counts
 }
 
-impl WholeModel for Calls {
+impl WholeModel for RankCalls {
     fn read(&self) -> Result<Dump> {
         let dumps: Vec<Dump> = self.ranks.par_iter().map(|(_, folder)| folder.read()).collect::<Result<_>>()?;
-        let mut parts = Parts::new(self.layout.clone(), Plan::default());
+        let mut parts = AssembledParts::new(self.layout.clone(), AssemblyPlan::default());
         let (mut builder, mut holders) = (Builder::default(), Holders::default());
         let indices: Vec<HashMap<&str, usize>> = dumps.iter().map(places).collect();
         for operation in dumps.first().map(|dump| &dump.operations).into_iter().flat_map(Operations::iter) {
@@ -85,7 +85,7 @@ impl WholeModel for Calls {
         let operations = builder.finish();
         parts.ranks = holders.finish();
         drop(indices);
-        Ok(Dump::of_parts(dumps, operations, parts))
+        Ok(Dump::from_parts(dumps, operations, parts))
     }
 
     fn tensor(&self, data_name: &str) -> Result<TensorData> {
@@ -98,27 +98,27 @@ fn places(dump: &Dump) -> HashMap<&str, usize> {
     dump.operations.iter().enumerate().map(|(index, operation)| (operation.name, index)).collect()
 }
 
-impl Calls {
+impl RankCalls {
     /// Merges the values of one call.
     fn put(
         &self,
         operation: Operation<'_>,
         others: &[Operation<'_>],
         (builder, holders): (&mut Builder, &mut Holders),
-        parts: &mut Parts,
+        parts: &mut AssembledParts,
     ) {
         let ranks: Vec<u64> = self.ranks.iter().map(|(rank, _)| *rank).collect();
         for (place, leaf) in operation.leaves.iter().enumerate() {
             let row = leaf.row.to_string();
             // Sizes, indices and other arguments differ between parts and are not merged.
             let is_float = |record: &TensorRecord<'_>| record.element.is_some_and(Dtype::is_float);
-            if let Value::Tensor(record) = leaf.value
+            if let LeafValue::Tensor(record) = leaf.value
                 && is_float(&record)
             {
                 let same = others.iter().map(|other| other.leaves.get(place)?.record());
                 let records: Option<Vec<_>> = std::iter::once(Some(record)).chain(same).collect();
                 let whole = self.known.shapes.get(&row);
-                let merged = records.zip(whole).and_then(|(records, whole)| of_calls(&records, &ranks, whole).ok());
+                let merged = records.zip(whole).and_then(|(records, whole)| merge_calls(&records, &ranks, whole).ok());
                 let Some(Merged { dtype, shape, statistics, .. }) = merged else {
                     parts.unmerged += 1 + others.len() as u64;
                     parts.unmerged_rows.insert(row);
@@ -132,7 +132,7 @@ impl Calls {
                     checksum: None,
                     extension: None,
                 };
-                builder.tensor(&row, leaf.kind, &tensor);
+                builder.add_tensor(&row, leaf.kind, &tensor);
             } else {
                 parts.unmerged += 1 + others.len() as u64;
             }

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::hash::Hash;
 use std::sync::Arc;
 
-use crate::hash::of as hash_of;
+use crate::hash::hash_of;
 
 /// Pool in which equal texts and equal shapes share their memory.
 #[derive(Debug, Default)]
@@ -37,12 +37,12 @@ where
 
 /// Texts stored one after the other in one buffer. A text costs its bytes and 8 more.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Texts {
+pub(super) struct PackedTexts {
     bytes: String,
     ends: Vec<usize>,
 }
 
-impl Texts {
+impl PackedTexts {
     pub(super) fn push(&mut self, text: &str) {
         self.bytes.push_str(text);
         self.ends.push(self.bytes.len());
@@ -64,7 +64,7 @@ impl Texts {
     }
 
     /// Reserves memory if possible.
-    pub(super) fn expect(&mut self, texts: usize, bytes: usize) {
+    pub(super) fn reserve(&mut self, texts: usize, bytes: usize) {
         let _grows = self.ends.try_reserve(texts);
         let _grows = self.bytes.try_reserve(bytes);
     }
@@ -132,13 +132,13 @@ impl<T> Default for ByNameBuilder<T> {
 
 impl<T> ByNameBuilder<T> {
     /// Adds a value and returns its index, to be assigned to names.
-    pub(super) fn value(&mut self, value: T) -> u32 {
+    pub(super) fn add_value(&mut self, value: T) -> u32 {
         self.0.values.push(value);
         u32::try_from(self.0.values.len() - 1).unwrap_or(u32::MAX)
     }
 
     /// Assigns the value at `index` to `name`. If a name is assigned several times, the last one counts, as in Python.
-    pub(super) fn name(&mut self, name: &str, index: u32) {
+    pub(super) fn assign(&mut self, name: &str, index: u32) {
         self.0.places.push((hash_of(name), index));
     }
 

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::compact::{ByName, ByNameBuilder};
-use super::plan::Plan;
+use super::plan::AssemblyPlan;
 use super::records::Operations;
 use super::tool::Tool;
 use crate::kind::TensorKind;
@@ -26,19 +26,19 @@ pub struct Dump {
     /// Parent of each operation: the operation or module that it ran in.
     pub parents: ByName<Arc<str>>,
     /// Parts of the files that could not be used.
-    pub damage: Vec<Damage>,
+    pub damage: Vec<DumpDamage>,
     /// Tool that recorded it; `None` for msprobe.
     pub tool: Option<Tool>,
     /// Whether the order in which its records were made is unknown.
     pub is_unordered: bool,
     /// Facts about its parts, if it was assembled from several ranks.
-    pub parts: Option<Arc<Parts>>,
+    pub parts: Option<Arc<AssembledParts>>,
 }
 
 impl Dump {
     /// Names of the frameworks of two dumps, baseline and candidate, if exactly one of them is MindSpore; else `None`. MindSpore
     /// names modules and interfaces differently.
-    pub fn other_frameworks<'a>(&'a self, candidate: &'a Self) -> Option<[&'a str; 2]> {
+    pub fn differing_frameworks<'a>(&'a self, candidate: &'a Self) -> Option<[&'a str; 2]> {
         let is_mindspore = |dump: &Self| dump.framework == "mindspore";
         (is_mindspore(self) != is_mindspore(candidate)).then(|| [self, candidate].map(Self::framework_name))
     }
@@ -55,11 +55,11 @@ impl Dump {
 
 /// Facts about the parts of an assembled dump.
 #[derive(Clone, Debug)]
-pub struct Parts {
+pub struct AssembledParts {
     /// Layout that distributes the model over the ranks.
     pub layout: Layout,
     /// Facts that follow only from both sides together.
-    pub plan: Plan,
+    pub plan: AssemblyPlan,
     /// Ranks that hold each operation, by its name in the whole model.
     pub ranks: ByName<Vec<u64>>,
     /// Number of recorded values that are not compared because they cannot be merged.
@@ -67,7 +67,7 @@ pub struct Parts {
     /// Row names of these values, without those outside of modules.
     pub unmerged_rows: HashSet<String>,
     /// Values whose copies differ between ranks, in the order of the model.
-    pub differing: Vec<Differing>,
+    pub differing: Vec<DifferingCopies>,
     /// Ranks of one group whose losses differ although each of them computes the whole loss.
     pub differing_loss: Option<Vec<u64>>,
     /// Dropout mask that all ranks of a group share although they multiply different values by it.
@@ -95,8 +95,8 @@ pub(super) struct Holders {
 impl Holders {
     /// Records the ranks that hold an operation.
     pub(super) fn add(&mut self, operation: &str, ranks: Vec<u64>) {
-        let index = *self.known.entry(ranks).or_insert_with_key(|ranks| self.names.value(ranks.clone()));
-        self.names.name(operation, index);
+        let index = *self.known.entry(ranks).or_insert_with_key(|ranks| self.names.add_value(ranks.clone()));
+        self.names.assign(operation, index);
     }
 
     pub(super) fn finish(self) -> ByName<Vec<u64>> {
@@ -104,9 +104,9 @@ impl Holders {
     }
 }
 
-impl Parts {
+impl AssembledParts {
     /// Creates the facts without any parts yet.
-    pub(super) fn new(layout: Layout, plan: Plan) -> Self {
+    pub(super) fn new(layout: Layout, plan: AssemblyPlan) -> Self {
         Self {
             layout,
             plan,
@@ -126,7 +126,7 @@ pub const COPIES: f64 = 1e-6;
 
 /// Copies of one value that differ between ranks.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Differing {
+pub struct DifferingCopies {
     /// Name of the operation in the whole model.
     pub operation: String,
     /// Row name of the value.
@@ -143,7 +143,7 @@ pub struct Differing {
 
 /// A part of a dump that could not be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Damage {
+pub struct DumpDamage {
     /// The kind of part.
     pub kind: DamageKind,
     /// File, row or operation; the first one if there are several.
@@ -167,7 +167,7 @@ pub enum DamageKind {
 
 impl Dump {
     /// Creates the dump of a whole model from the dumps of its ranks.
-    pub(super) fn of_parts(ranks: Vec<Self>, operations: Operations, parts: Parts) -> Self {
+    pub(super) fn from_parts(ranks: Vec<Self>, operations: Operations, parts: AssembledParts) -> Self {
         let (task, level, framework) = ranks.first().map_or_else(Default::default, |first| {
             let is_by_statistics = first.task == "tensor" && !parts.has_elements;
             let task = if is_by_statistics { "statistics" } else { &first.task };
@@ -178,8 +178,8 @@ impl Dump {
     }
 
     /// Records parts of one kind that could not be used.
-    pub(super) fn damaged_often(&mut self, damage: Damage) {
-        let is_known = |known: &&mut Damage| known.kind == damage.kind && damage.kind != DamageKind::SideFile;
+    pub(super) fn add_damage(&mut self, damage: DumpDamage) {
+        let is_known = |known: &&mut DumpDamage| known.kind == damage.kind && damage.kind != DamageKind::SideFile;
         match self.damage.iter_mut().find(is_known) {
             Some(known) => known.count += damage.count,
             None => self.damage.push(damage),
@@ -187,7 +187,7 @@ impl Dump {
     }
 
     /// Records a part that could not be used. For each kind of damaged records only the first place and the total count are kept.
-    pub(super) fn damaged(&mut self, kind: DamageKind, place: &str, reason: impl Into<String>) {
-        self.damaged_often(Damage { kind, place: place.to_owned(), reason: reason.into(), count: 1 });
+    pub(super) fn note_damage(&mut self, kind: DamageKind, place: &str, reason: impl Into<String>) {
+        self.add_damage(DumpDamage { kind, place: place.to_owned(), reason: reason.into(), count: 1 });
     }
 }

@@ -8,7 +8,7 @@ use super::shard::Shard;
 use crate::error::{Error, Result};
 use crate::kind::TensorKind;
 use crate::layout::placement::ValueRole;
-use crate::read::joined::joined;
+use crate::read::joined::join_along_axis;
 use crate::read::tensor::TensorData;
 use crate::read::tensor_file;
 
@@ -48,7 +48,7 @@ impl Elements {
             Self::Joined { axis, fused, parts } => {
                 let parts = parts.iter().map(|(_, part)| part.open(ranks)).collect::<Result<Vec<TensorData>>>()?;
                 let blocks = (0..*fused).flat_map(|block| parts.iter().map(move |part| (block, part)));
-                joined(
+                join_along_axis(
                     blocks.map(|(block, part)| fused_part(part, *axis, block, *fused)).collect::<Result<_>>()?,
                     *axis,
                 )
@@ -68,7 +68,7 @@ impl Elements {
             start += len;
             let Self::File { rank, .. } = part else { return None };
             let ranges = (0..*fused).map(|at| at * block + from..at * block + from + len).collect();
-            Some(Shard { rank: *rank, axis: *axis, index, of: parts.len(), ranges })
+            Some(Shard { rank: *rank, axis: *axis, index, count: parts.len(), ranges })
         });
         shards.collect()
     }
@@ -80,7 +80,7 @@ fn fused_part(part: &TensorData, axis: usize, block: u64, fused: u64) -> Result<
     if !len.is_multiple_of(fused) {
         return Err(Error::corrupt(part.name(), format!("{len} rows are not fused of {fused} tensors")));
     }
-    if fused == 1 { Ok(part.again()) } else { part.narrowed(axis, block * (len / fused), len / fused) }
+    if fused == 1 { Ok(part.new_handle()) } else { part.narrowed(axis, block * (len / fused), len / fused) }
 }
 
 /// Projections that may fuse gate and up, each with the projection that follows it.

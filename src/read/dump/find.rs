@@ -8,7 +8,7 @@ use super::name::OpName;
 use super::ptdbg;
 use super::tools::{ToolDump, ToolPart};
 use crate::error::Error;
-use crate::fetch::{Files, Memory};
+use crate::fetch::{Files, MemorySource};
 use crate::read::json::{Json, Parser};
 
 /// Names of files with records, to recognise files whose content was lost.
@@ -43,23 +43,23 @@ pub fn recognise(files: &Arc<dyn Files>, path: &str, head: &[u8]) -> Option<Dump
         step: place.step.unwrap_or(0),
         rank: place.rank,
         assembled: None,
-        of_tool: None,
+        tool_dump: None,
     })
 }
 
 /// Dumps of other tools, made of the parts that were found among a side's files.
-pub fn of_tools(files: &Arc<dyn Files>, parts: &[ToolPart]) -> Vec<DumpFolder> {
+pub fn tool_dumps(files: &Arc<dyn Files>, parts: &[ToolPart]) -> Vec<DumpFolder> {
     let folder = |dump: ToolDump| DumpFolder {
         files: files.clone(),
         path: beside(&dump.group, ""),
         records: dump.path().to_owned(),
-        format: DumpFormat::Of(dump.tool),
+        format: DumpFormat::OtherTool(dump.tool),
         step: dump.step,
         rank: dump.rank,
         assembled: None,
-        of_tool: Some(Arc::new(dump)),
+        tool_dump: Some(Arc::new(dump)),
     };
-    ToolDump::all(files, parts).into_iter().map(folder).collect()
+    ToolDump::from_parts(files, parts).into_iter().map(folder).collect()
 }
 
 /// Whether the file `name` in a dump's folder stands for records that are lost. Call stacks and the module tree are only written
@@ -85,7 +85,7 @@ pub fn data_folders(files: &dyn Files) -> BTreeSet<String> {
 }
 
 /// Whether the file at `path` holds call stacks or the module tree of records next to it.
-pub fn is_part(files: &dyn Files, path: &str) -> bool {
+pub fn is_part_of_dump(files: &dyn Files, path: &str) -> bool {
     let (folder, name) = path.rsplit_once('/').map_or(("", path), |(folder, name)| (folder, name));
     let others = || RECORDS.iter().chain(&PARTS).filter(|other| **other != name);
     PARTS.contains(&name) && others().any(|other| is_listed(files, folder, other))
@@ -156,7 +156,7 @@ fn level_of(head: &[u8]) -> Option<String> {
     if head.get(start) != Some(&b'{') {
         return None;
     }
-    let source = Memory::new("", head.to_vec());
+    let source = MemorySource::new("", head.to_vec());
     let (mut task, mut level, mut data) = (None, None, None);
     // The head is only a part of a document, so an error at its end is expected.
     let _cut = Parser::new(&source).object(|key, parser| {

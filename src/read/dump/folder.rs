@@ -8,7 +8,7 @@ use super::tool::Tool;
 use super::tools::ToolDump;
 use super::{msprobe, ptdbg, stack};
 use crate::error::{Error, ErrorKind, Result};
-use crate::fetch::{Files, RoomAhead, Source};
+use crate::fetch::{Files, ReadAheadRoom, Source};
 use crate::read::json::Json;
 use crate::read::tensor::TensorData;
 use crate::read::tensor_file;
@@ -31,7 +31,7 @@ pub struct DumpFolder {
     /// Ranks to assemble, if this stands for the whole model.
     pub assembled: Option<Arc<dyn WholeModel>>,
     /// Records of a tool other than msprobe.
-    pub of_tool: Option<Arc<ToolDump>>,
+    pub tool_dump: Option<Arc<ToolDump>>,
 }
 
 /// Several ranks that are assembled into the values of the whole model.
@@ -64,7 +64,7 @@ pub enum DumpFormat {
     /// ptdbg_ascend line-JSON `.pkl`
     Ptdbg,
     /// Another tool's
-    Of(Tool),
+    OtherTool(Tool),
 }
 
 impl DumpFolder {
@@ -75,7 +75,7 @@ impl DumpFolder {
         if let Some(assembled) = &self.assembled {
             return assembled.read();
         }
-        if let Some(tool) = &self.of_tool {
+        if let Some(tool) = &self.tool_dump {
             return tool.read();
         }
         let records = self.files.open(&self.records)?;
@@ -104,7 +104,7 @@ impl DumpFolder {
         if self.assembled.is_some() {
             return Err(Error::unsupported(&self.records, "it is put together of several ranks"));
         }
-        if let DumpFormat::Of(tool) = self.format {
+        if let DumpFormat::OtherTool(tool) = self.format {
             return Err(Error::unsupported(&self.records, format!("{} records no arguments of calls", tool.as_str())));
         }
         if self.format == DumpFormat::Ptdbg {
@@ -120,7 +120,7 @@ impl DumpFolder {
     pub fn tensor(&self, data_name: &str) -> Result<TensorData> {
         match &self.assembled {
             Some(assembled) => assembled.tensor(data_name),
-            None => self.tensor_of(data_name, self.open_tensor(data_name)?),
+            None => self.tensor_in_file(data_name, self.open_tensor(data_name)?),
         }
     }
 
@@ -133,7 +133,7 @@ impl DumpFolder {
     ///
     /// A name that leads out of the data folder is an error, because the name comes from the artifact and is not trusted.
     pub fn open_tensor(&self, data_name: &str) -> Result<Source> {
-        if let Some(tool) = &self.of_tool {
+        if let Some(tool) = &self.tool_dump {
             return tool.open(data_name);
         }
         let path = self.data_path(data_name);
@@ -151,8 +151,8 @@ impl DumpFolder {
     ///
     /// # Errors
     /// Those of [`tensor_file::open`].
-    pub fn tensor_of(&self, data_name: &str, source: Source) -> Result<TensorData> {
-        match &self.of_tool {
+    pub fn tensor_in_file(&self, data_name: &str, source: Source) -> Result<TensorData> {
+        match &self.tool_dump {
             Some(tool) => tool.tensor(data_name, source),
             None => tensor_file::open(source),
         }
@@ -160,13 +160,13 @@ impl DumpFolder {
 
     /// Name of the tool that recorded it; `None` for msprobe.
     pub fn tool(&self) -> Option<&'static str> {
-        if let DumpFormat::Of(tool) = self.format { Some(tool.as_str()) } else { None }
+        if let DumpFormat::OtherTool(tool) = self.format { Some(tool.as_str()) } else { None }
     }
 
     /// Number of bytes that may be requested ahead of reading.
-    pub fn room_ahead(&self) -> RoomAhead {
+    pub fn room_ahead(&self) -> ReadAheadRoom {
         // An assembled tensor has several files, so nothing is requested ahead.
-        if self.assembled.is_some() { RoomAhead::default() } else { self.files.room_ahead() }
+        if self.assembled.is_some() { ReadAheadRoom::default() } else { self.files.read_ahead_room() }
     }
 
     /// Execution mode in the path of a dump with mixed dynamic and static graphs (`pynative`, `graph`); empty for other dumps.
@@ -176,8 +176,8 @@ impl DumpFolder {
 
     /// Path of a saved tensor's file, relative to the side's root.
     pub fn data_path(&self, data_name: &str) -> String {
-        if let Some(tool) = &self.of_tool {
-            return tool.path_of(data_name);
+        if let Some(tool) = &self.tool_dump {
+            return tool.tensor_path(data_name);
         }
         match self.format {
             DumpFormat::Ptdbg => format!("{}/{data_name}", self.records.trim_end_matches(".pkl")),
@@ -186,7 +186,7 @@ impl DumpFolder {
     }
 
     fn side_file(&self, dump: &mut Dump, name: &str, error: &Error) {
-        dump.damaged(DamageKind::SideFile, &format!("{}{name}", self.path), error.message());
+        dump.note_damage(DamageKind::SideFile, &format!("{}{name}", self.path), error.message());
     }
 
     fn open_beside(&self, name: &str) -> Option<Result<Source>> {

@@ -3,10 +3,10 @@
 use super::content::COPIES;
 use super::elements::Elements;
 use super::name::Direction;
-use super::plan::Plan;
+use super::plan::AssemblyPlan;
 use super::records::{Statistic, TensorRecord};
 use crate::dtype::Dtype;
-use crate::layout::placement::{Cut, ModuleKind, Placement, ValueRole};
+use crate::layout::placement::{CutAxis, ModuleKind, Placement, ValueRole};
 use crate::layout::{Coordinates, Layout};
 use crate::read::json::Json;
 
@@ -30,12 +30,12 @@ pub(super) struct Piece<'d> {
 }
 
 /// Properties of a value to merge, and of the layout of its pieces.
-pub(super) struct Of<'a> {
+pub(super) struct MergeContext<'a> {
     pub(super) kind: ModuleKind,
     pub(super) role: ValueRole<'a>,
     pub(super) direction: Direction,
     pub(super) layout: &'a Layout,
-    pub(super) plan: &'a Plan,
+    pub(super) plan: &'a AssemblyPlan,
     /// Number of tensors that each rank's part is fused of; `None` if their order is not known.
     pub(super) fused: Option<u64>,
 }
@@ -88,7 +88,7 @@ impl Piece<'_> {
 }
 
 /// Merges the pieces of a value.
-pub(super) fn merge(of: &Of<'_>, pieces: &[Piece<'_>]) -> Result<Merged, Unmerged> {
+pub(super) fn merge(of: &MergeContext<'_>, pieces: &[Piece<'_>]) -> Result<Merged, Unmerged> {
     let first = pieces.first().ok_or(Unmerged)?.record;
     let scale = if of.is_backward() { of.plan.backward_scale } else { 1.0 };
     if let ([alone], true) = (pieces, scale.total_cmp(&1.0).is_eq()) {
@@ -149,7 +149,7 @@ pub(super) fn merge(of: &Of<'_>, pieces: &[Piece<'_>]) -> Result<Merged, Unmerge
             note(found);
             one
         } else {
-            concatenated(sequence, axes.of_cut(Cut::Sequence), None)?
+            concatenated(sequence, axes.of_cut(CutAxis::Sequence), None)?
         };
         whole.push(one);
     }
@@ -173,7 +173,7 @@ pub(super) fn merge(of: &Of<'_>, pieces: &[Piece<'_>]) -> Result<Merged, Unmerge
     })
 }
 
-impl Of<'_> {
+impl MergeContext<'_> {
     fn is_backward(&self) -> bool {
         self.direction != Direction::Forward
     }
@@ -181,25 +181,25 @@ impl Of<'_> {
 
 /// Meaning of the axes of values of one kind.
 struct Axes<'a> {
-    of: &'a Of<'a>,
+    of: &'a MergeContext<'a>,
     /// Number of axes.
     rank: usize,
     is_number: bool,
 }
 
 impl Axes<'_> {
-    fn of_cut(&self, cut: Cut) -> Option<usize> {
+    fn of_cut(&self, cut: CutAxis) -> Option<usize> {
         match cut {
-            Cut::First => Some(0),
-            Cut::Last => self.rank.checked_sub(1),
-            Cut::Heads if self.rank == 4 => Some(2),
-            Cut::Heads => self.rank.checked_sub(1),
+            CutAxis::First => Some(0),
+            CutAxis::Last => self.rank.checked_sub(1),
+            CutAxis::Heads if self.rank == 4 => Some(2),
+            CutAxis::Heads => self.rank.checked_sub(1),
             // A mask applies to all heads and has no axis of heads to cut.
-            Cut::Second if self.rank == 4 => Some(1),
-            Cut::Second => None,
+            CutAxis::Second if self.rank == 4 => Some(1),
+            CutAxis::Second => None,
             // Token ids have the axes batch and sequence; activations have sequence and batch.
-            Cut::Sequence if self.rank == 0 => None,
-            Cut::Sequence => Some(usize::from(!self.is_number && self.rank == 2)),
+            CutAxis::Sequence if self.rank == 0 => None,
+            CutAxis::Sequence => Some(usize::from(!self.is_number && self.rank == 2)),
         }
     }
 
@@ -214,7 +214,7 @@ impl Axes<'_> {
     /// Whether each part already holds the whole sequence, gathered from all parts.
     fn is_gathered(&self, parts: &[Part]) -> bool {
         let Some([_, tokens]) = self.of.plan.tokens else { return false };
-        let own = self.of_cut(Cut::Sequence).and_then(|axis| parts.first()?.shape.get(axis)).copied();
+        let own = self.of_cut(CutAxis::Sequence).and_then(|axis| parts.first()?.shape.get(axis)).copied();
         self.rank >= 3 && own == Some(tokens.saturating_mul(u64::from(self.of.layout.cp)))
     }
 }
@@ -245,7 +245,7 @@ fn copies(parts: Vec<Part>, tolerance: f64) -> Result<(Part, Option<Apart>), Unm
 
 /// Merges the value of a call of which each rank holds a copy or a part, by its shape in the whole model. Summands of a sum have
 /// the shape of the sum but are not copies, so different values are not merged.
-pub(super) fn of_calls(records: &[TensorRecord<'_>], ranks: &[u64], whole: &[u64]) -> Result<Merged, Unmerged> {
+pub(super) fn merge_calls(records: &[TensorRecord<'_>], ranks: &[u64], whole: &[u64]) -> Result<Merged, Unmerged> {
     let first = *records.first().ok_or(Unmerged)?;
     let part = |(record, rank): (&TensorRecord<'_>, &u64)| Part { ranks: vec![*rank], ..Part::of_record(record) };
     let parts: Vec<Part> = records.iter().zip(ranks).map(part).collect();
@@ -273,7 +273,7 @@ pub(super) fn of_calls(records: &[TensorRecord<'_>], ranks: &[u64], whole: &[u64
 }
 
 /// Largest relative difference between the statistics of two tensors.
-pub(super) fn apart(one: &TensorRecord<'_>, other: &TensorRecord<'_>) -> f64 {
+pub(super) fn largest_difference(one: &TensorRecord<'_>, other: &TensorRecord<'_>) -> f64 {
     difference(&Part::of_record(one), &Part::of_record(other))
 }
 

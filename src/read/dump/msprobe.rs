@@ -13,7 +13,7 @@ use super::builder::{Builder, NewTensor};
 use super::content::{DamageKind, Dump};
 use super::mindspore::guess_framework;
 use crate::error::{Error, Result};
-use crate::fetch::{ByteSource, hold};
+use crate::fetch::{ByteSource, check_memory};
 use crate::hash::ByHash;
 use crate::kind::TensorKind;
 use crate::read::json::{Batch, Item, Json, Parser, Tape};
@@ -99,7 +99,7 @@ impl Part {
             part.builder.begin(name);
             leaves(name, tape.root(), &mut part.dump, &mut part.builder);
             if tape.has_repeated_keys() {
-                part.dump.damaged(DamageKind::Repeated, name, "");
+                part.dump.note_damage(DamageKind::Repeated, name, "");
             }
             Ok(())
         })?;
@@ -143,26 +143,26 @@ impl Reader<'_> {
 
     fn add(&mut self, part: Part) -> Result<()> {
         if self.builder.is_empty() {
-            self.builder.expect(&part.builder, self.source.len().div_ceil(part.bytes.max(1)));
+            self.builder.reserve_for(&part.builder, self.source.len().div_ceil(part.bytes.max(1)));
         }
         let Self { source, dump, builder, places, .. } = self;
         for damage in part.dump.damage {
-            dump.damaged_often(damage);
+            dump.add_damage(damage);
         }
         builder.append(part.builder, |name| {
             let next = places.len();
-            match places.entry(crate::hash::of(name)) {
+            match places.entry(crate::hash::hash_of(name)) {
                 Entry::Vacant(place) => {
                     place.insert(next);
                     None
                 }
                 Entry::Occupied(place) => {
-                    dump.damaged(DamageKind::Repeated, name, "");
+                    dump.note_damage(DamageKind::Repeated, name, "");
                     Some(*place.get())
                 }
             }
         });
-        hold(*source, builder.bytes())
+        check_memory(*source, builder.bytes())
     }
 
     fn finish(mut self) -> Dump {
@@ -288,7 +288,7 @@ impl Walk<'_> {
     fn item(&mut self, item: Item<'_>, kind: TensorKind, depth: usize) {
         if depth > MAX_DEPTH {
             let reason = format!("nested deeper than {MAX_DEPTH} levels");
-            return self.dump.damaged(DamageKind::Record, &self.row, reason);
+            return self.dump.note_damage(DamageKind::Record, &self.row, reason);
         }
         if let Some(items) = item.items() {
             for (index, item) in items.enumerate() {
@@ -303,7 +303,7 @@ impl Walk<'_> {
             if properties.is_point_to_point() {
                 match properties.tensor.filter(|tensor| tensor.entries().is_some()) {
                     Some(tensor) => self.leaf(tensor, &Properties::of(tensor), kind),
-                    None => self.builder.null(&self.row, kind),
+                    None => self.builder.add_null(&self.row, kind),
                 }
             } else if properties.type_name.is_some() {
                 self.leaf(item, &properties, kind);
@@ -315,21 +315,21 @@ impl Walk<'_> {
                 }
             }
         } else if item.scalar() == Some(&Json::Null) {
-            self.builder.null(&self.row, kind);
+            self.builder.add_null(&self.row, kind);
         }
         // Bare numbers and strings are not items; msprobe writes these as `{"type": …, "value": …}`.
     }
 
     /// Records a damaged item, which lacks its type, element type or shape, and keeps its row.
     fn damaged(&mut self, reason: &str, kind: TensorKind) {
-        self.dump.damaged(DamageKind::Record, &self.row, reason);
-        self.builder.damaged(&self.row, kind);
+        self.dump.note_damage(DamageKind::Record, &self.row, reason);
+        self.builder.add_damaged(&self.row, kind);
     }
 
     fn leaf(&mut self, item: Item<'_>, properties: &Properties<'_>, kind: TensorKind) {
         let type_name = properties.type_name.unwrap_or_default();
         if !properties.is_of_tensor() {
-            return self.builder.plain(&self.row, kind, type_name, plain_value(type_name, item));
+            return self.builder.add_plain(&self.row, kind, type_name, plain_value(type_name, item));
         }
         let Some(dtype) = properties.dtype.and_then(Item::as_str).filter(|dtype| !dtype.is_empty()) else {
             return self.damaged("its element type is not given", kind);
@@ -355,7 +355,7 @@ impl Walk<'_> {
             checksum: checksum.as_deref(),
             extension,
         };
-        self.builder.tensor(row, kind, &tensor);
+        self.builder.add_tensor(row, kind, &tensor);
     }
 }
 
@@ -402,12 +402,12 @@ pub(super) fn extents(items: &[Json]) -> Option<Vec<u64>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fetch::Memory;
-    use crate::read::dump::Value;
+    use crate::fetch::MemorySource;
+    use crate::read::dump::LeafValue;
 
     fn rows(data: &str) -> Vec<String> {
         let text = format!(r#"{{"task": "statistics", "level": "L1", "data": {data}}}"#);
-        let dump = read(&Memory::new("dump.json", text.into_bytes())).expect("valid");
+        let dump = read(&MemorySource::new("dump.json", text.into_bytes())).expect("valid");
         dump.operations.leaves().map(|leaf| leaf.row.to_string()).collect()
     }
 
@@ -417,7 +417,7 @@ mod tests {
     #[test]
     fn the_number_of_a_tensor_without_dimensions_is_its_checksum() {
         let of = |text: &str| {
-            let source = Memory::new("md5", text.as_bytes().to_vec());
+            let source = MemorySource::new("md5", text.as_bytes().to_vec());
             let mut tape = Tape::default();
             tape.read(&mut Parser::new(&source)).expect("JSON");
             checksum(tape.root()).map(Cow::into_owned)
@@ -476,14 +476,14 @@ mod tests {
     fn a_record_without_what_makes_it_one_is_damaged() {
         let dump = |record: &str| {
             let text = format!(r#"{{"data": {{"Torch.f.0.forward": {{"input_args": [{record}]}}}}}}"#);
-            read(&Memory::new("dump.json", text.into_bytes())).expect("valid")
+            read(&MemorySource::new("dump.json", text.into_bytes())).expect("valid")
         };
         for key in [r#""type": "torch.Tensor", "#, r#""dtype": "torch.float32", "#, r#""shape": [2], "#] {
             let (name, _) = key.split_once(':').expect("a key and its value");
             for cut in [TENSOR.replace(key, ""), TENSOR.replace(key, &format!("{name}: null, "))] {
                 let dump = dump(&cut);
                 assert!(
-                    matches!(dump.operations.leaves().next().map(|leaf| leaf.value), Some(Value::Damaged)),
+                    matches!(dump.operations.leaves().next().map(|leaf| leaf.value), Some(LeafValue::Damaged)),
                     "{cut}"
                 );
                 assert_eq!((dump.damage[0].kind, dump.damage[0].count), (DamageKind::Record, 1), "{cut}");
@@ -501,7 +501,7 @@ mod tests {
 
     #[test]
     fn a_document_without_data_is_damaged() {
-        let error = read(&Memory::new("dump.json", br#"{"task": "tensor"}"#.to_vec())).expect_err("no data");
+        let error = read(&MemorySource::new("dump.json", br#"{"task": "tensor"}"#.to_vec())).expect_err("no data");
         assert!(error.help().is_some());
     }
 }

@@ -4,7 +4,7 @@ use crate::layout::placement::{ModuleKind, ValueRole};
 
 /// Facts for the assembly of one side's dumps that follow only from both sides together.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Plan {
+pub struct AssemblyPlan {
     /// Whether the calls of a module in one step are parts of one batch.
     pub merges_calls: bool,
     /// Factor between the gradients of values and those of a single rank. Merged gradients are divided by it.
@@ -28,7 +28,7 @@ pub struct Plan {
     pub has_elements: bool,
 }
 
-impl Default for Plan {
+impl Default for AssemblyPlan {
     fn default() -> Self {
         Self {
             merges_calls: false,
@@ -45,7 +45,7 @@ impl Default for Plan {
     }
 }
 
-impl Plan {
+impl AssemblyPlan {
     /// Whether a value cannot be compared, regardless of its pieces.
     pub(super) fn leaves_out(&self, path: &str, kind: ModuleKind, role: ValueRole<'_>) -> bool {
         let name = path.rsplit('.').next().unwrap_or(path);

@@ -19,7 +19,7 @@ const OF_TWO: f64 = 1.5;
 impl Precision {
     /// Largest differences of max, min, mean and norm that rounding alone explains: half a unit in the baseline's last digit for
     /// each of the two rounded numbers.
-    pub fn units(self, baseline: [Option<f64>; 4]) -> [f64; 4] {
+    pub fn rounding_units(self, baseline: [Option<f64>; 4]) -> [f64; 4] {
         let [max, min, mean, norm] = baseline.map(|value| value.map_or(0.0, f64::abs));
         let of_norm = match self {
             // A norm is computed from numbers of other magnitudes, whose last digit may weigh ten times as much.
@@ -96,9 +96,10 @@ mod tests {
     #[test]
     fn a_unit_is_one_in_the_last_digit() {
         let near = |a: f64, b: f64| (a / b - 1.0).abs() < 1e-9;
-        let [max, min, mean, norm] = Precision::Significant(5).units([Some(0.41), Some(-9.5), Some(0.0), Some(9.9)]);
+        let [max, min, mean, norm] =
+            Precision::Significant(5).rounding_units([Some(0.41), Some(-9.5), Some(0.0), Some(9.9)]);
         assert!(near(max, 1e-5) && near(min, 1e-4) && mean == 0.0 && near(norm, 1.5 * 9.9e-4), "{max} {min} {norm}");
-        assert!(near(Precision::Decimals(4).units([Some(0.41); 4])[0], 1e-4));
-        assert!(Precision::Exact.units([Some(1.0); 4]).iter().all(|unit| *unit <= 0.0));
+        assert!(near(Precision::Decimals(4).rounding_units([Some(0.41); 4])[0], 1e-4));
+        assert!(Precision::Exact.rounding_units([Some(1.0); 4]).iter().all(|unit| *unit <= 0.0));
     }
 }

@@ -12,7 +12,7 @@ use super::compact::ByNameBuilder;
 use super::content::{DamageKind, Dump};
 use super::msprobe::extents;
 use crate::error::{Error, Result};
-use crate::fetch::{ByteSource, hold};
+use crate::fetch::{ByteSource, check_memory};
 use crate::kind::TensorKind;
 use crate::read::json::{Json, Parser};
 
@@ -46,8 +46,8 @@ pub(super) fn read(source: &dyn ByteSource, saved: impl Fn(&str) -> bool) -> Res
         let row = parser.value()?;
         match parse_row(&row) {
             Some(Row::Stack(operation, frames)) => {
-                let frames = stacks.value(Arc::new(frames));
-                stacks.name(operation, frames);
+                let frames = stacks.add_value(Arc::new(frames));
+                stacks.assign(operation, frames);
             }
             Some(Row::Value(value)) => {
                 if builder.current() != value.operation {
@@ -58,10 +58,10 @@ pub(super) fn read(source: &dyn ByteSource, saved: impl Fn(&str) -> bool) -> Res
                     "tensor".clone_into(&mut dump.task);
                 }
                 value.add_to(&mut builder, is_saved);
-                hold(source, builder.bytes())?;
+                check_memory(source, builder.bytes())?;
             }
             None if row.as_array().is_some() => {
-                dump.damaged(DamageKind::Record, source.name(), format!("a row of unknown form at byte {line}"));
+                dump.note_damage(DamageKind::Record, source.name(), format!("a row of unknown form at byte {line}"));
             }
             None => {
                 let message = format!("expected one list per line, found something else at byte {line}");
@@ -105,7 +105,7 @@ impl RowValue<'_> {
         let extension = is_saved.then_some(EXTENSION);
         let Some(shape) = &self.shape else {
             let class = class_of(self.dtype).unwrap_or_default();
-            return builder.saved_plain(self.row, self.kind, class, statistic(0).clone(), extension);
+            return builder.add_saved_plain(self.row, self.kind, class, statistic(0).clone(), extension);
         };
         let tensor = NewTensor {
             dtype: self.dtype,
@@ -115,7 +115,7 @@ impl RowValue<'_> {
             checksum: self.checksum,
             extension,
         };
-        builder.tensor(self.row, self.kind, &tensor);
+        builder.add_tensor(self.row, self.kind, &tensor);
     }
 }
 
@@ -172,11 +172,11 @@ fn split_row_name(name: &str) -> Option<(&str, TensorKind)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fetch::Memory;
+    use crate::fetch::MemorySource;
     use crate::read::dump::{Leaf, Statistic};
 
     fn records(text: &str) -> Dump {
-        read(&Memory::new("dump.pkl", text.as_bytes().to_vec()), |_| false).expect("valid")
+        read(&MemorySource::new("dump.pkl", text.as_bytes().to_vec()), |_| false).expect("valid")
     }
 
     #[test]
@@ -218,7 +218,7 @@ mod tests {
     #[test]
     fn scalars_are_saved_as_tensors_are() {
         let line = "[\"Torch.sum.0.forward.input.1\",1,[],\"<class 'float'>\",\"[]\",[1.0,1.0,1.0,1.0]]\n";
-        let dump = read(&Memory::new("dump.pkl", line.as_bytes().to_vec()), |_| true).expect("valid");
+        let dump = read(&MemorySource::new("dump.pkl", line.as_bytes().to_vec()), |_| true).expect("valid");
         let name = dump.operations.leaves().next().and_then(Leaf::data_name);
         assert_eq!(name.as_deref(), Some("Torch.sum.0.forward.input.1.npy"));
         assert_eq!(dump.task, "statistics", "a scalar alone makes no dump of tensors");

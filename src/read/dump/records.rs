@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
-use super::compact::Texts;
+use super::compact::PackedTexts;
 use super::precision::Precision;
 use crate::dtype::Dtype;
 use crate::kind::TensorKind;
@@ -19,7 +19,7 @@ use crate::read::json::Json;
 #[derive(Clone, Debug, Default)]
 pub struct Operations {
     /// Names of operations, which ranks with the same operations share.
-    pub(super) names: Arc<Texts>,
+    pub(super) names: Arc<PackedTexts>,
     /// Values of each operation.
     pub(super) spans: Vec<Span>,
     pub(super) forms: Vec<Form>,
@@ -29,7 +29,7 @@ pub struct Operations {
     /// the first word.
     pub(super) words: Vec<[u64; 4]>,
     /// Checksum of each value, empty if it has none; no entries if no value has a checksum.
-    pub(super) checksums: Texts,
+    pub(super) checksums: PackedTexts,
     /// Plain values, and statistics that are neither numbers nor booleans.
     pub(super) others: Vec<Json>,
     /// Digits that statistics were printed with.
@@ -52,7 +52,7 @@ impl Span {
     }
 
     /// Range shifted by `first` values.
-    pub(super) fn behind(self, first: usize) -> Self {
+    pub(super) fn shifted(self, first: usize) -> Self {
         Self { start: self.start.saturating_add(u32::try_from(first).unwrap_or(u32::MAX)), len: self.len }
     }
 
@@ -126,23 +126,23 @@ pub struct Leaves<'a> {
 #[derive(Clone, Copy, Debug)]
 pub struct Leaf<'a> {
     /// Row name as msprobe prints it: `Functional.linear.0.forward.input.0`.
-    pub row: Row<'a>,
+    pub row: RowName<'a>,
     /// Role of the value in the operation.
     pub kind: TensorKind,
     /// The value.
-    pub value: Value<'a>,
+    pub value: LeafValue<'a>,
 }
 
 /// Name of a row in two parts: the operation's name, and the rest.
 #[derive(Clone, Copy, Debug)]
-pub struct Row<'a> {
+pub struct RowName<'a> {
     operation: &'a str,
     rest: &'a str,
 }
 
 /// Content of a leaf.
 #[derive(Clone, Copy, Debug)]
-pub enum Value<'a> {
+pub enum LeafValue<'a> {
     /// `null`
     Null,
     /// A damaged record, which lacks its type, element type or shape.
@@ -227,7 +227,7 @@ impl Operations {
     }
 
     /// Number of values of all operations.
-    pub fn values(&self) -> usize {
+    pub fn value_count(&self) -> usize {
         self.spans.iter().map(|span| span.len as usize).sum()
     }
 
@@ -237,7 +237,7 @@ impl Operations {
     }
 
     /// Names of operations, for adding.
-    pub(super) fn names_mut(&mut self) -> &mut Texts {
+    pub(super) fn names_mut(&mut self) -> &mut PackedTexts {
         Arc::make_mut(&mut self.names)
     }
 
@@ -261,21 +261,21 @@ impl Operations {
 
     fn leaf<'a>(&'a self, operation: &'a str, index: usize) -> Option<Leaf<'a>> {
         let form = self.forms.get(*self.form_of.get(index)? as usize)?;
-        let row = Row { operation: if form.is_below_operation { operation } else { "" }, rest: &form.row };
+        let row = RowName { operation: if form.is_below_operation { operation } else { "" }, rest: &form.row };
         Some(Leaf { row, kind: form.kind, value: self.value(&form.body, index)? })
     }
 
-    fn value<'a>(&'a self, body: &'a Body, index: usize) -> Option<Value<'a>> {
+    fn value<'a>(&'a self, body: &'a Body, index: usize) -> Option<LeafValue<'a>> {
         let [max, min, mean, norm] = *self.words.get(index)?;
         Some(match body {
-            Body::Null => Value::Null,
-            Body::Damaged => Value::Damaged,
+            Body::Null => LeafValue::Null,
+            Body::Damaged => LeafValue::Damaged,
             Body::Plain { type_name, extension } => {
-                Value::Plain { type_name, value: self.other(max)?, extension: extension.as_deref() }
+                LeafValue::Plain { type_name, value: self.other(max)?, extension: extension.as_deref() }
             }
             Body::Tensor { dtype, element, shape, statistics, requires_grad, extension } => {
                 let [of_max, of_min, of_mean, of_norm] = *statistics;
-                Value::Tensor(TensorRecord {
+                LeafValue::Tensor(TensorRecord {
                     dtype,
                     element: *element,
                     shape,
@@ -329,7 +329,7 @@ impl<'a> Leaves<'a> {
     }
 }
 
-impl<'a> Row<'a> {
+impl<'a> RowName<'a> {
     /// Part of the row name after the operation's name; the whole name if it does not start with the operation's name.
     pub fn below_operation(&self) -> &'a str {
         self.rest
@@ -350,20 +350,20 @@ impl<'a> Row<'a> {
     }
 }
 
-impl fmt::Display for Row<'_> {
+impl fmt::Display for RowName<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(self.operation)?;
         formatter.write_str(self.rest)
     }
 }
 
-impl PartialEq for Row<'_> {
+impl PartialEq for RowName<'_> {
     fn eq(&self, other: &Self) -> bool {
         self.operation == other.operation && self.rest == other.rest || self.bytes().eq(other.bytes())
     }
 }
 
-impl PartialEq<str> for Row<'_> {
+impl PartialEq<str> for RowName<'_> {
     fn eq(&self, other: &str) -> bool {
         self.bytes().eq(other.bytes())
     }
@@ -378,7 +378,7 @@ impl<'a> Leaf<'a> {
     /// Reference to the record of a tensor; `None` for anything else.
     pub fn tensor(&self) -> Option<&TensorRecord<'a>> {
         match &self.value {
-            Value::Tensor(record) => Some(record),
+            LeafValue::Tensor(record) => Some(record),
             _ => None,
         }
     }
@@ -391,9 +391,9 @@ impl<'a> Leaf<'a> {
     /// Part of the data file's name after the row name; `None` if the value was not saved.
     pub fn extension(self) -> Option<&'a str> {
         match self.value {
-            Value::Null | Value::Damaged => None,
-            Value::Tensor(record) => record.extension,
-            Value::Plain { extension, .. } => extension,
+            LeafValue::Null | LeafValue::Damaged => None,
+            LeafValue::Tensor(record) => record.extension,
+            LeafValue::Plain { extension, .. } => extension,
         }
     }
 }

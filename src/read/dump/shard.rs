@@ -12,7 +12,7 @@ pub struct Shard {
     /// Index of the part along the axis, from 0.
     pub index: usize,
     /// Number of parts.
-    pub of: usize,
+    pub count: usize,
     /// Index ranges of the part along the axis, one for each tensor that it is fused of.
     pub ranges: Vec<Range<u64>>,
 }

@@ -21,13 +21,13 @@ pub(super) fn stacks(source: &dyn ByteSource) -> Result<Stacks> {
         let value = parser.value()?;
         match value.as_array() {
             Some([Json::Array(operations), frames]) => {
-                let frames = stacks.value(Arc::new(texts(frames)));
+                let frames = stacks.add_value(Arc::new(texts(frames)));
                 let names = operations.iter().filter_map(Json::as_str);
-                names.for_each(|name| stacks.name(name, frames));
+                names.for_each(|name| stacks.assign(name, frames));
             }
             Some(_) => {
-                let frames = stacks.value(Arc::new(texts(&value)));
-                stacks.name(&key, frames);
+                let frames = stacks.add_value(Arc::new(texts(&value)));
+                stacks.assign(&key, frames);
             }
             None => {}
         }
@@ -60,11 +60,11 @@ pub(super) fn parents(source: &dyn ByteSource) -> Result<ByName<Arc<str>>> {
             let index = match known.get(parent) {
                 Some(index) => *index,
                 None => {
-                    let index = parents.value(Arc::from(parent));
+                    let index = parents.add_value(Arc::from(parent));
                     *known.entry(parent.to_owned()).or_insert(index)
                 }
             };
-            parents.name(&key, index);
+            parents.assign(&key, index);
         }
         Ok(())
     })?;
@@ -75,12 +75,12 @@ pub(super) fn parents(source: &dyn ByteSource) -> Result<ByName<Arc<str>>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fetch::Memory;
+    use crate::fetch::MemorySource;
 
     #[test]
     fn both_forms_of_stack_give_the_same_map() {
-        let new = Memory::new("stack.json", br#"{"0": [["a", "b"], ["inner", "outer"]]}"#.to_vec());
-        let old = Memory::new("stack.json", br#"{"a": ["inner", "outer"], "b": ["inner", "outer"]}"#.to_vec());
+        let new = MemorySource::new("stack.json", br#"{"0": [["a", "b"], ["inner", "outer"]]}"#.to_vec());
+        let old = MemorySource::new("stack.json", br#"{"a": ["inner", "outer"], "b": ["inner", "outer"]}"#.to_vec());
         let (new, old) = (stacks(&new).expect("new"), stacks(&old).expect("old"));
         for name in ["a", "b"] {
             assert_eq!(new.get(name).map(|frames| frames.join(" ")).as_deref(), Some("inner outer"));
@@ -91,7 +91,7 @@ mod tests {
 
     #[test]
     fn parents_may_carry_a_micro_step() {
-        let source = Memory::new(
+        let source = MemorySource::new(
             "construct.json",
             br#"{"a": "m", "m": null, "b": ["m", 3], "megatron_micro_step_number": 4}"#.to_vec(),
         );

@@ -30,13 +30,13 @@ pub fn recognise(path: &str, head: &[u8], source: &Source) -> Option<Result<Tool
         return Some(Ok(ToolPart::File(file)));
     }
     if trace::recognise(path, head) {
-        return Some(Ok(ToolPart::File(trace::file(path))));
+        return Some(Ok(ToolPart::File(trace::tool_file(path))));
     }
     if atb::recognise(head) {
-        return Some(atb::read(path, source).map(ToolPart::of));
+        return Some(atb::read(path, source).map(ToolPart::from_tables));
     }
     if inspect::recognise(path, head) {
-        return Some(inspect::read(path, source).map(ToolPart::of));
+        return Some(inspect::read(path, source).map(ToolPart::from_tables));
     }
     unknown::recognise(path, head, source).map(|file| Ok(ToolPart::File(file)))
 }

@@ -5,9 +5,9 @@ fn ending(text: &str) -> Ending {
     let mut lines = EndingLines::default();
     for line in text.lines().map(str::trim) {
         if line == "record" {
-            lines.record()
+            lines.note_record()
         } else {
-            let _is_part = lines.line(line);
+            let _is_part = lines.take_line(line);
         }
     }
     lines.finish()
@@ -127,7 +127,7 @@ fn of_chained_errors_the_cause_is_told_and_what_was_handled_is_not() {
 #[test]
 fn lines_behind_a_frame_do_not_swallow_what_follows() {
     let mut lines = EndingLines::default();
-    assert!(lines.line("Traceback (most recent call last):") && lines.line("File \"a.py\", line 1, in f"));
-    let parts = (0..20).filter(|_| lines.line("step 3 loss 2.5")).count();
+    assert!(lines.take_line("Traceback (most recent call last):") && lines.take_line("File \"a.py\", line 1, in f"));
+    let parts = (0..20).filter(|_| lines.take_line("step 3 loss 2.5")).count();
     assert_eq!(parts, BEHIND_FRAME);
 }

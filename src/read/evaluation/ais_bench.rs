@@ -13,14 +13,14 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::damage::Damage;
+use super::damage::EvaluationDamage;
 use super::place::{self, InRun};
 use super::question::Samples;
-use super::run::{Harness, Run, Score, ScoreName, Task};
+use super::run::{EvaluationRun, EvaluationTask, Harness, Score, ScoreName};
 use super::unread;
 use crate::fetch::Files;
 use crate::kind::SampleId;
-use crate::read::account::Account;
+use crate::read::account::UnreadNumbers;
 use draft::Draft;
 use predictions::Predictions;
 use results::Results;
@@ -45,14 +45,19 @@ struct Sources<'a> {
 }
 
 /// The runs that results, predictions and summaries belong to.
-pub(super) fn runs(files: &dyn Files, results: &[&str], predictions: &[&str], summaries: &[&str]) -> Vec<Run> {
+pub(super) fn runs(
+    files: &dyn Files,
+    results: &[&str],
+    predictions: &[&str],
+    summaries: &[&str],
+) -> Vec<EvaluationRun> {
     let read = |path: &&str| files.open(path).and_then(|source| Summary::read(source.as_ref()));
     let tables: Vec<(&str, crate::error::Result<Summary>)> = summaries.iter().map(|path| (*path, read(path))).collect();
     let mut outputs: BTreeMap<(&str, &str), BTreeMap<&str, Output<'_>>> = BTreeMap::new();
     for (paths, is_results) in [(results, true), (predictions, false)] {
         for path in paths {
             let place = place(path);
-            let series = outputs.entry((place::series(place.root), place.model)).or_default();
+            let series = outputs.entry((place::series_folder(place.root), place.model)).or_default();
             let output = series.entry(place.root).or_default();
             let of_kind = if is_results { &mut output.results } else { &mut output.predictions };
             of_kind.insert(place::stem(path), path);
@@ -62,18 +67,22 @@ pub(super) fn runs(files: &dyn Files, results: &[&str], predictions: &[&str], su
     for (path, table) in &tables {
         match table {
             Ok(table) => {
-                let root = place::split(place::split(path).0).0;
+                let root = place::split_folder(place::split_folder(path).0).0;
                 for model in table.models() {
-                    let series = outputs.entry((place::series(root), model)).or_default();
+                    let series = outputs.entry((place::series_folder(root), model)).or_default();
                     series.entry(root).or_default().summary = Some((*path, table));
                 }
             }
             Err(error) => {
-                damages.push(Damage { path: (*path).to_owned(), line: None, reason: error.message().to_owned() });
+                damages.push(EvaluationDamage {
+                    path: (*path).to_owned(),
+                    line: None,
+                    reason: error.message().to_owned(),
+                });
             }
         }
     }
-    let mut runs: Vec<Run> =
+    let mut runs: Vec<EvaluationRun> =
         outputs.into_iter().filter_map(|((_, model), series)| newest(files, model, series)).collect();
     if let Some(run) = runs.first_mut() {
         run.damages.extend(damages);
@@ -83,15 +92,15 @@ pub(super) fn runs(files: &dyn Files, results: &[&str], predictions: &[&str], su
 
 /// Folder of the run and the model. A file in any other place belongs to the folder that holds it.
 fn place(path: &str) -> InRun<'_> {
-    let known = InRun::of(path).filter(|place| ["results", "predictions"].contains(&place.part));
+    let known = InRun::from_path(path).filter(|place| ["results", "predictions"].contains(&place.part));
     known.unwrap_or_else(|| {
-        let (folder, _) = place::split(path);
-        InRun { root: folder, part: "", model: if folder.is_empty() { "model" } else { place::last(folder) } }
+        let (folder, _) = place::split_folder(path);
+        InRun { root: folder, part: "", model: if folder.is_empty() { "model" } else { place::last_part(folder) } }
     })
 }
 
 /// Builds the run of the newest folder.
-fn newest(files: &dyn Files, model: &str, mut series: BTreeMap<&str, Output<'_>>) -> Option<Run> {
+fn newest(files: &dyn Files, model: &str, mut series: BTreeMap<&str, Output<'_>>) -> Option<EvaluationRun> {
     let (_, output) = series.pop_last()?;
     let mut run = build(files, model, &output);
     run.older = series.into_values().filter_map(|output| first(&output)).collect();
@@ -105,7 +114,7 @@ fn first(output: &Output<'_>) -> Option<String> {
     paths.chain(summary).next().map(str::to_owned)
 }
 
-fn build(files: &dyn Files, model: &str, output: &Output<'_>) -> Run {
+fn build(files: &dyn Files, model: &str, output: &Output<'_>) -> EvaluationRun {
     let mut sources: BTreeMap<&str, Sources<'_>> = BTreeMap::new();
     for (name, path) in &output.results {
         sources.entry(name).or_default().results = Some(path);
@@ -114,16 +123,16 @@ fn build(files: &dyn Files, model: &str, output: &Output<'_>) -> Run {
     for (stem, path) in &output.predictions {
         sources.entry(of_part(stem, &known)).or_default().predictions.push(path);
     }
-    let read: Vec<(&str, (Task, Account))> =
+    let read: Vec<(&str, (EvaluationTask, UnreadNumbers))> =
         sources.par_iter().map(|(name, sources)| (*name, task(files, sources))).collect();
-    let (mut tasks, mut account) = (BTreeMap::new(), Account::default());
+    let (mut tasks, mut account) = (BTreeMap::new(), UnreadNumbers::default());
     for (name, (task, of_task)) in read {
         tasks.insert(name.to_owned(), task);
         account.add(&of_task);
     }
     for (name, version, scores) in output.summary.iter().flat_map(|(_, table)| table.rows(model)) {
         let is_new = !tasks.contains_key(name);
-        let task: &mut Task = tasks.entry(name.to_owned()).or_default();
+        let task: &mut EvaluationTask = tasks.entry(name.to_owned()).or_default();
         task.version = version.map(str::to_owned);
         if let Some((metric, value)) = scores.filter(|_| !is_new) {
             // The table repeats a score of the results.
@@ -134,7 +143,7 @@ fn build(files: &dyn Files, model: &str, output: &Output<'_>) -> Run {
             task.scores.insert(ScoreName { metric: metric.to_owned(), filter: None }, score);
         }
     }
-    Run {
+    EvaluationRun {
         harness: Harness::AisBench,
         model: model.to_owned(),
         path: first(output).unwrap_or_default(),
@@ -156,14 +165,18 @@ fn of_part<'a>(stem: &'a str, known: &BTreeSet<&str>) -> &'a str {
     }
 }
 
-fn task(files: &dyn Files, sources: &Sources<'_>) -> (Task, Account) {
+fn task(files: &dyn Files, sources: &Sources<'_>) -> (EvaluationTask, UnreadNumbers) {
     let Sources { results, predictions } = sources;
-    let mut task = Task::default();
+    let mut task = EvaluationTask::default();
     let results = results.map(|path| (path, files.open(path).and_then(|source| Results::read(path, source.as_ref()))));
     let results = match results {
         Some((_, Ok(results))) => results,
         Some((path, Err(error))) => {
-            task.damages.push(Damage { path: path.to_owned(), line: None, reason: error.message().to_owned() });
+            task.damages.push(EvaluationDamage {
+                path: path.to_owned(),
+                line: None,
+                reason: error.message().to_owned(),
+            });
             Results::default()
         }
         None => Results::default(),
@@ -182,7 +195,11 @@ fn task(files: &dyn Files, sources: &Sources<'_>) -> (Task, Account) {
                 }
             }
             Err(error) => {
-                task.damages.push(Damage { path: (*path).to_owned(), line: None, reason: error.message().to_owned() });
+                task.damages.push(EvaluationDamage {
+                    path: (*path).to_owned(),
+                    line: None,
+                    reason: error.message().to_owned(),
+                });
             }
         }
     }
@@ -213,7 +230,7 @@ fn merge(drafts: &mut BTreeMap<SampleId, Draft>, read: BTreeMap<SampleId, Draft>
 }
 
 fn samples(drafts: BTreeMap<SampleId, Draft>, metric: &str) -> Samples {
-    let all = drafts.into_iter().filter_map(|(id, draft)| draft.sample(id, metric)).collect();
+    let all = drafts.into_iter().filter_map(|(id, draft)| draft.into_sample(id, metric)).collect();
     Samples { by_filter: BTreeMap::from([(None, all)]) }
 }
 

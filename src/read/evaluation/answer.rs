@@ -1,6 +1,6 @@
 //! One answer of a run, as recorded. Rules that look at a single run use it.
 
-use super::damage::Damage;
+use super::damage::EvaluationDamage;
 use super::setting;
 use crate::read::json::Json;
 
@@ -37,7 +37,7 @@ pub struct AnswerFile {
     /// Number of failed requests, which have no answer.
     pub failed: u64,
     /// Lines and files that cannot be read.
-    pub damages: Vec<Damage>,
+    pub damages: Vec<EvaluationDamage>,
 }
 
 /// Whether settings of generation make answers random; `None` if they do not say.
@@ -65,7 +65,7 @@ pub(super) fn is_nan(value: &Json) -> bool {
 }
 
 /// Text of a prompt or a message. A value that is not a text is written as JSON.
-pub(super) fn text_of(value: &Json) -> String {
+pub(super) fn message_text(value: &Json) -> String {
     value.as_str().map_or_else(|| setting::canonical(value), str::to_owned)
 }
 

@@ -6,15 +6,15 @@ use rayon::prelude::*;
 
 use super::ais_bench;
 use super::answer::{self, Answer, AnswerFile};
-use super::damage::Damage;
+use super::damage::EvaluationDamage;
 use super::eval_scope;
 use super::generation;
-use super::kind::FileKind;
+use super::kind::EvaluationFileKind;
 use super::lm_eval;
 use super::place;
 use super::rollout::{self, Rollouts};
 use super::room;
-use super::run::{Harness, Run};
+use super::run::{EvaluationRun, Harness};
 use super::tokens::{AnswerSettings, Generations};
 use crate::fetch::Files;
 
@@ -24,56 +24,56 @@ pub struct EvaluationFile {
     /// Path of the file, relative to the side's root.
     pub path: String,
     /// Its kind.
-    pub kind: FileKind,
+    pub kind: EvaluationFileKind,
 }
 
 /// The evaluations of a side.
 #[derive(Debug, Default)]
 pub struct Evaluations {
     /// Runs of harnesses, by harness and model.
-    pub runs: Vec<Run>,
+    pub runs: Vec<EvaluationRun>,
     /// Generation records, by path.
     pub generations: Vec<Generations>,
 }
 
 /// Reads the evaluations in the `recognised` files. Unreadable parts are recorded as damage of the task, run or file.
 pub fn read(files: &dyn Files, recognised: &[EvaluationFile]) -> Evaluations {
-    let of = |kind: FileKind| paths(recognised, kind);
-    let mut runs = lm_eval::runs(files, &of(FileKind::LmEvalResults), &of(FileKind::LmEvalSamples));
+    let of = |kind: EvaluationFileKind| paths(recognised, kind);
+    let mut runs = lm_eval::runs(files, &of(EvaluationFileKind::LmEvalResults), &of(EvaluationFileKind::LmEvalSamples));
     runs.extend(eval_scope::runs(
         files,
-        &of(FileKind::EvalScopeConfig),
-        &of(FileKind::EvalScopeReport),
-        &of(FileKind::EvalScopeReviews),
+        &of(EvaluationFileKind::EvalScopeConfig),
+        &of(EvaluationFileKind::EvalScopeReport),
+        &of(EvaluationFileKind::EvalScopeReviews),
     ));
     runs.extend(ais_bench::runs(
         files,
-        &of(FileKind::AisBenchResults),
-        &of(FileKind::AisBenchPredictions),
-        &of(FileKind::AisBenchSummary),
+        &of(EvaluationFileKind::AisBenchResults),
+        &of(EvaluationFileKind::AisBenchPredictions),
+        &of(EvaluationFileKind::AisBenchSummary),
     ));
     tell_apart(&mut runs);
     runs.sort_by(|one, other| (one.harness, &one.model, &one.path).cmp(&(other.harness, &other.model, &other.path)));
     let settings = Settings::read(files, recognised);
     // All files of a side grant the same memory, so the first one is asked.
     let first = recognised.iter().find_map(|file| files.open(&file.path).ok());
-    room::keep(&mut runs, first.map_or(u64::MAX, |source| source.memory()));
+    room::drop_beyond_memory(&mut runs, first.map_or(u64::MAX, |source| source.memory_limit()));
     let read = |path: &&str| match files.open(path) {
         Ok(source) => Generations { settings: settings.of(path), ..generation::read(path, source.as_ref()) },
         Err(error) => {
-            let damage = Damage { path: (*path).to_owned(), line: None, reason: error.message().to_owned() };
+            let damage = EvaluationDamage { path: (*path).to_owned(), line: None, reason: error.message().to_owned() };
             let (task, path) = (place::stem(path).to_owned(), (*path).to_owned());
             Generations { task, path, damages: vec![damage], ..Generations::default() }
         }
     };
-    let generations = of(FileKind::Generations).par_iter().map(read).collect();
+    let generations = of(EvaluationFileKind::Generations).par_iter().map(read).collect();
     Evaluations { runs, generations }
 }
 
 /// Calls `measure` with each answer of the records and rollouts among the `recognised` files, and `add` with the results. There is
 /// one sum per file of records and per folder of rollouts, in the order of steps and lines. Each file is read once, and none of it
 /// is kept.
-pub fn answers<S: Default, T: Send>(
+pub fn measure_answers<S: Default, T: Send>(
     files: &dyn Files,
     recognised: &[EvaluationFile],
     measure: impl Fn(&Answer<'_>) -> T + Sync,
@@ -81,50 +81,50 @@ pub fn answers<S: Default, T: Send>(
 ) -> Vec<(AnswerFile, S)> {
     let settings = Settings::read(files, recognised);
     let mut all = Vec::new();
-    for path in paths(recognised, FileKind::Generations) {
+    for path in paths(recognised, EvaluationFileKind::Generations) {
         let (beside, mut sum) = (settings.of(path), S::default());
-        let measure = |answer: &Answer<'_>| measure(&beside.complete(answer));
+        let measure = |answer: &Answer<'_>| measure(&beside.apply(answer));
         let account = match files.open(path) {
-            Ok(source) => generation::answers(path, source.as_ref(), measure, |one| add(&mut sum, one)),
+            Ok(source) => generation::measure_answers(path, source.as_ref(), measure, |one| add(&mut sum, one)),
             Err(error) => {
-                let damage = Damage { path: path.to_owned(), line: None, reason: error.message().to_owned() };
+                let damage = EvaluationDamage { path: path.to_owned(), line: None, reason: error.message().to_owned() };
                 let (task, path) = (place::stem(path).to_owned(), path.to_owned());
                 AnswerFile { task, path, damages: vec![damage], ..AnswerFile::default() }
             }
         };
         all.push((account, sum));
     }
-    for (folder, paths) in rollout::by_folder(&paths(recognised, FileKind::Rollouts)) {
+    for (folder, paths) in rollout::paths_by_folder(&paths(recognised, EvaluationFileKind::Rollouts)) {
         let (beside, mut sum) = (settings.of(&format!("{folder}/")), S::default());
-        let measure = |answer: &Answer<'_>| measure(&beside.complete(answer));
-        all.push((rollout::answers(files, (folder, paths.as_slice()), measure, |one| add(&mut sum, one)), sum));
+        let measure = |answer: &Answer<'_>| measure(&beside.apply(answer));
+        all.push((rollout::measure_answers(files, (folder, paths.as_slice()), measure, |one| add(&mut sum, one)), sum));
     }
     all
 }
 
 /// Reads the rollouts among the `recognised` files, folder by folder, and calls `measure` with each answer and `add` with the results.
-pub fn rollouts<S: Default, T: Send>(
+pub fn read_rollouts<S: Default, T: Send>(
     files: &dyn Files,
     recognised: &[EvaluationFile],
     measure: impl Fn(&Answer<'_>) -> T + Sync,
     add: impl Fn(&mut S, T),
 ) -> Vec<(Rollouts, S)> {
     let settings = Settings::read(files, recognised);
-    let paths = paths(recognised, FileKind::Rollouts);
+    let paths = paths(recognised, EvaluationFileKind::Rollouts);
     let read = |(folder, paths): (&str, Vec<&str>)| {
         let (beside, mut sum) = (settings.of(&format!("{folder}/")), S::default());
-        let measure = |answer: &Answer<'_>| measure(&beside.complete(answer));
+        let measure = |answer: &Answer<'_>| measure(&beside.apply(answer));
         let mut read = rollout::read(files, (folder, paths.as_slice()), measure, |one| add(&mut sum, one));
         for task in read.run.tasks.values_mut() {
             task.is_sampled = beside.is_sampled != Some(false);
         }
         (read, sum)
     };
-    rollout::by_folder(&paths).into_iter().map(read).collect()
+    rollout::paths_by_folder(&paths).into_iter().map(read).collect()
 }
 
 /// Paths of the files of a kind, sorted.
-fn paths(recognised: &[EvaluationFile], kind: FileKind) -> Vec<&str> {
+fn paths(recognised: &[EvaluationFile], kind: EvaluationFileKind) -> Vec<&str> {
     let mut paths: Vec<&str> =
         recognised.iter().filter(|file| file.kind == kind).map(|file| file.path.as_str()).collect();
     paths.sort_unstable();
@@ -144,14 +144,14 @@ impl Settings {
                 is_sampled: answer::is_sampled(&settings),
                 ignores_end: answer::ignores_end(&settings),
             };
-            Some((place::split(path).0.to_owned(), beside))
+            Some((place::split_folder(path).0.to_owned(), beside))
         };
-        Self(paths(recognised, FileKind::GenerationSettings).into_iter().filter_map(read).collect())
+        Self(paths(recognised, EvaluationFileKind::GenerationSettings).into_iter().filter_map(read).collect())
     }
 
     /// Settings of the nearest folder at or above a file.
     fn of(&self, path: &str) -> AnswerSettings {
-        let mut folder = place::split(path).0;
+        let mut folder = place::split_folder(path).0;
         loop {
             if let Some(found) = self.0.get(folder) {
                 return *found;
@@ -159,14 +159,14 @@ impl Settings {
             if folder.is_empty() {
                 return AnswerSettings::default();
             }
-            folder = place::split(folder).0;
+            folder = place::split_folder(folder).0;
         }
     }
 }
 
 /// Renames models with equal names after their folders, and after their files if they are in one folder.
-fn tell_apart(runs: &mut [Run]) {
-    for name in [|run: &Run| folder(run).to_owned(), |run: &Run| without_time(&run.path)] {
+fn tell_apart(runs: &mut [EvaluationRun]) {
+    for name in [|run: &EvaluationRun| folder(run).to_owned(), |run: &EvaluationRun| without_time(&run.path)] {
         let mut counts: BTreeMap<(Harness, String), usize> = BTreeMap::new();
         for run in runs.iter() {
             *counts.entry((run.harness, run.model.clone())).or_default() += 1;
@@ -180,17 +180,17 @@ fn tell_apart(runs: &mut [Run]) {
 }
 
 /// Folder that identifies a run. If the run has folders for its parts, this is the folder above them together with the model's.
-fn folder(run: &Run) -> String {
-    let (folder, _) = place::split(&run.path);
-    match place::InRun::of(&run.path).filter(|_| run.harness != Harness::LmEval) {
-        Some(place) if !place.root.is_empty() => format!("{}/{}", place::series(place.root), place.model),
+fn folder(run: &EvaluationRun) -> String {
+    let (folder, _) = place::split_folder(&run.path);
+    match place::InRun::from_path(&run.path).filter(|_| run.harness != Harness::LmEval) {
+        Some(place) if !place.root.is_empty() => format!("{}/{}", place::series_folder(place.root), place.model),
         Some(place) => place.model.to_owned(),
         None => folder.to_owned(),
     }
 }
 
 fn without_time(path: &str) -> String {
-    let (folder, _) = place::split(path);
-    let stem = place::timed(path).map_or_else(|| place::stem(path), |(stem, _)| stem);
+    let (folder, _) = place::split_folder(path);
+    let stem = place::split_time(path).map_or_else(|| place::stem(path), |(stem, _)| stem);
     format!("{folder}/{stem}")
 }

@@ -2,7 +2,7 @@
 
 /// Damage of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Damage {
+pub struct EvaluationDamage {
     /// Path of the file.
     pub path: String,
     /// Line number, from 1; `None` if the damage is not that of one line.

@@ -13,7 +13,7 @@ pub(super) struct Digest {
 
 impl Digest {
     /// Digest of one text.
-    pub(super) fn of(text: &str) -> u64 {
+    pub(super) fn of_text(text: &str) -> u64 {
         let mut digest = Self::default();
         digest.add(text);
         digest.finish().unwrap_or_default()
@@ -27,7 +27,7 @@ impl Digest {
     }
 
     /// Adds a JSON value: a string without its escapes, any other value as it is written.
-    pub(super) fn value(&mut self, cursor: &mut Cursor<'_>) -> Parsed<()> {
+    pub(super) fn add_value(&mut self, cursor: &mut Cursor<'_>) -> Parsed<()> {
         if cursor.peek() == Some(b'"') {
             self.add(&cursor.text()?);
         } else {

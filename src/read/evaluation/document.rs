@@ -15,7 +15,7 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 /// If the document is too large or damaged.
 pub(super) fn read(source: &dyn ByteSource) -> Result<Json> {
     check_size(source)?;
-    let mut parser = Parser::at(source, start(source)?);
+    let mut parser = Parser::at(source, content_start(source)?);
     let value = parser.value()?;
     parser.end()?;
     Ok(value)
@@ -37,7 +37,7 @@ pub(super) fn check_size(source: &dyn ByteSource) -> Result<()> {
 ///
 /// # Errors
 /// Those of reading the source.
-pub(super) fn start(source: &dyn ByteSource) -> Result<u64> {
+pub(super) fn content_start(source: &dyn ByteSource) -> Result<u64> {
     let mut mark = [0; BYTE_ORDER_MARK.len()];
     if source.len() < mark.len() as u64 {
         return Ok(0);

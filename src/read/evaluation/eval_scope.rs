@@ -11,14 +11,14 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::damage::Damage;
-use super::names::Names;
+use super::damage::EvaluationDamage;
+use super::names::UnmatchedTasks;
 use super::place::{self, InRun};
-use super::question::Value;
-use super::run::{Harness, Run, Task};
+use super::question::SampleValue;
+use super::run::{EvaluationRun, EvaluationTask, Harness};
 use super::samples::{self, Gathered};
 use crate::fetch::Files;
-use crate::read::account::Account;
+use crate::read::account::UnreadNumbers;
 use config::Config;
 use report::Report;
 
@@ -30,28 +30,28 @@ struct Output<'a> {
 }
 
 /// The runs that configurations, reports and reviews belong to.
-pub(super) fn runs(files: &dyn Files, configs: &[&str], reports: &[&str], reviews: &[&str]) -> Vec<Run> {
+pub(super) fn runs(files: &dyn Files, configs: &[&str], reports: &[&str], reviews: &[&str]) -> Vec<EvaluationRun> {
     let mut outputs: BTreeMap<(&str, &str), BTreeMap<&str, Output<'_>>> = BTreeMap::new();
     for (paths, is_report) in [(reports, true), (reviews, false)] {
         for path in paths {
             let place = place(path);
-            let series = outputs.entry((place::series(place.root), place.model)).or_default();
+            let series = outputs.entry((place::series_folder(place.root), place.model)).or_default();
             let output = series.entry(place.root).or_default();
             if is_report { output.reports.push(path) } else { output.reviews.push(path) }
         }
     }
     let configs: BTreeMap<&str, &str> =
-        configs.iter().map(|path| (place::split(place::split(path).0).0, *path)).collect();
+        configs.iter().map(|path| (place::split_folder(place::split_folder(path).0).0, *path)).collect();
     let with_output: BTreeSet<&str> = outputs.values().flat_map(BTreeMap::keys).copied().collect();
     let without = configs.iter().filter(|(root, _)| !with_output.contains(*root));
     let unfinished: BTreeMap<&str, (&str, &str)> =
-        without.map(|(root, path)| (place::series(root), (*root, *path))).collect();
+        without.map(|(root, path)| (place::series_folder(root), (*root, *path))).collect();
     let mut runs = Vec::new();
     for ((folder, model), mut series) in outputs {
         let Some((root, output)) = series.pop_last() else { continue };
         let mut run = build(files, model, configs.get(root).copied(), &output);
         let later = unfinished.get(folder).filter(|(later, _)| *later > root);
-        run.damages.extend(later.map(|(_, path)| Damage {
+        run.damages.extend(later.map(|(_, path)| EvaluationDamage {
             path: (*path).to_owned(),
             line: None,
             reason: "expected reports and reviews of this newest run, found none".to_owned(),
@@ -66,17 +66,17 @@ pub(super) fn runs(files: &dyn Files, configs: &[&str], reports: &[&str], review
 
 /// Folder of the run and the model. A file in any other place belongs to the folder that holds it.
 fn place(path: &str) -> InRun<'_> {
-    let known = InRun::of(path).filter(|place| ["reports", "reviews"].contains(&place.part));
+    let known = InRun::from_path(path).filter(|place| ["reports", "reviews"].contains(&place.part));
     known.unwrap_or_else(|| {
-        let (folder, _) = place::split(path);
-        InRun { root: folder, part: "", model: place::last(folder) }
+        let (folder, _) = place::split_folder(path);
+        InRun { root: folder, part: "", model: place::last_part(folder) }
     })
 }
 
-fn build(files: &dyn Files, model: &str, config: Option<&str>, output: &Output<'_>) -> Run {
+fn build(files: &dyn Files, model: &str, config: Option<&str>, output: &Output<'_>) -> EvaluationRun {
     let mut damages = Vec::new();
     let mut note = |path: &str, reason: &str| {
-        damages.push(Damage { path: path.to_owned(), line: None, reason: reason.to_owned() });
+        damages.push(EvaluationDamage { path: path.to_owned(), line: None, reason: reason.to_owned() });
     };
     let config = config.map(|path| (path, files.open(path).and_then(|source| Config::read(source.as_ref()))));
     let config = match config {
@@ -94,7 +94,7 @@ fn build(files: &dyn Files, model: &str, config: Option<&str>, output: &Output<'
             Err(error) => note(path, error.message()),
         }
     }
-    let (mut tasks, mut account) = (BTreeMap::new(), Account::default());
+    let (mut tasks, mut account) = (BTreeMap::new(), UnreadNumbers::default());
     for report in &read {
         report.add_to(&mut tasks);
         report.note_unread(&mut account);
@@ -105,13 +105,13 @@ fn build(files: &dyn Files, model: &str, config: Option<&str>, output: &Output<'
         add(tasks.entry(name).or_default(), gathered);
     }
     for (name, task) in &mut tasks {
-        config.fill(name, task);
-        report::rename(task);
+        config.fill_task(name, task);
+        report::rename_scores(task);
     }
     let path = output.reports.first().or(output.reviews.first()).map_or_else(String::new, |path| (*path).to_owned());
     let model =
         if model.is_empty() { read.iter().find_map(|report| report.model.clone()) } else { Some(model.to_owned()) };
-    Run {
+    EvaluationRun {
         harness: Harness::EvalScope,
         model: model.unwrap_or_else(|| "model".to_owned()),
         path,
@@ -125,11 +125,11 @@ fn build(files: &dyn Files, model: &str, config: Option<&str>, output: &Output<'
 }
 
 /// Task of each file of reviews. A file that matches no task of a report becomes a task of its own.
-fn matched(stems: &[&str], tasks: &BTreeMap<String, Task>) -> Vec<String> {
-    let mut open = Names::of(tasks.keys().map(String::as_str));
-    let mut names: Vec<Option<String>> = stems.iter().map(|stem| open.exact(stem)).collect();
+fn matched(stems: &[&str], tasks: &BTreeMap<String, EvaluationTask>) -> Vec<String> {
+    let mut open = UnmatchedTasks::new(tasks.keys().map(String::as_str));
+    let mut names: Vec<Option<String>> = stems.iter().map(|stem| open.take_exact(stem)).collect();
     for (name, stem) in names.iter_mut().zip(stems).filter(|(name, _)| name.is_none()) {
-        *name = open.alike(stem);
+        *name = open.take_similar(stem);
     }
     names.into_iter().zip(stems).map(|(name, stem)| name.unwrap_or_else(|| (*stem).to_owned())).collect()
 }
@@ -139,17 +139,17 @@ fn gather(files: &dyn Files, path: &str) -> Gathered {
     match files.open(path) {
         Ok(source) => samples::gather(path, source.as_ref(), |line, bytes| review::read(&name, line, bytes)),
         Err(error) => {
-            let damage = Damage { path: path.to_owned(), line: None, reason: error.message().to_owned() };
+            let damage = EvaluationDamage { path: path.to_owned(), line: None, reason: error.message().to_owned() };
             Gathered { damages: vec![damage], ..Gathered::default() }
         }
     }
 }
 
-fn add(task: &mut Task, gathered: Gathered) {
+fn add(task: &mut EvaluationTask, gathered: Gathered) {
     let all = || gathered.samples.by_filter.values().flatten();
     let failed = all().filter(|sample| sample.is_failed).count() as u64;
     task.errors = task.errors.saturating_sub(failed);
-    let is_valued = |values: &BTreeMap<String, Value>| !values.is_empty();
+    let is_valued = |values: &BTreeMap<String, SampleValue>| !values.is_empty();
     if all().any(|sample| sample.is_failed || is_valued(&sample.values)) {
         task.samples = Some(gathered.samples);
     }

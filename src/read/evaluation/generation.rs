@@ -5,8 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use super::answer::{self, Answer, AnswerFile, text_of};
-use super::damage::Damage;
+use super::answer::{self, Answer, AnswerFile, message_text};
+use super::damage::EvaluationDamage;
 use super::place;
 use super::samples;
 use super::setting;
@@ -20,9 +20,9 @@ const MOST_TOKENS: usize = 2_000_000;
 /// Reads a file of records.
 pub(super) fn read(path: &str, source: &dyn ByteSource) -> Generations {
     let mut records: Vec<Generation> = Vec::new();
-    let memory = source.memory();
+    let memory = source.memory_limit();
     let (mut tokens, mut bytes, mut beyond) = (0, 0, None);
-    let mut damages = samples::each_line(
+    let mut damages = samples::read_each_line(
         path,
         source,
         |line, bytes| {
@@ -44,21 +44,21 @@ pub(super) fn read(path: &str, source: &dyn ByteSource) -> Generations {
         let reason = format!(
             "more than {MOST_TOKENS} tokens or {memory} bytes of memory; the records from here on are not read"
         );
-        damages.push(Damage { path: path.to_owned(), line: beyond, reason });
+        damages.push(EvaluationDamage { path: path.to_owned(), line: beyond, reason });
     }
     let (task, path) = (place::stem(path).to_owned(), path.to_owned());
     Generations { task, path, records, settings: AnswerSettings::default(), damages }
 }
 
 /// Calls `measure` with each answer of a file, and `take` with the results in the order of the lines. No answer is kept.
-pub(super) fn answers<T: Send>(
+pub(super) fn measure_answers<T: Send>(
     path: &str,
     source: &dyn ByteSource,
     measure: impl Fn(&Answer<'_>) -> T + Sync,
     mut take: impl FnMut(T),
 ) -> AnswerFile {
     let mut failed = 0;
-    let damages = samples::each_line(
+    let damages = samples::read_each_line(
         path,
         source,
         |line, bytes| {
@@ -79,10 +79,11 @@ fn generation(record: &Json, line: u64, with_tokens: bool) -> Result<Generation,
     if record.as_object().is_none() {
         return Err("expected a JSON object, found another value".to_owned());
     }
-    let key = ["custom_id", "request_id", "id"].into_iter().find_map(|key| record.get(key).and_then(setting::text));
+    let key =
+        ["custom_id", "request_id", "id"].into_iter().find_map(|key| record.get(key).and_then(setting::setting_text));
     let body = record.get("response").map_or(record, |response| response.get("body").unwrap_or(response));
     let prompts = ["prompt", "messages", "prompt_token_ids"].into_iter();
-    let prompt = prompts.filter_map(|key| record.get(key)).find(|prompt| **prompt != Json::Null).map(text_of);
+    let prompt = prompts.filter_map(|key| record.get(key)).find(|prompt| **prompt != Json::Null).map(message_text);
     let settings = || [Some(record), record.get("sampling_params"), record.get("request"), record.get("body")];
     let base = Generation {
         key,
@@ -156,7 +157,7 @@ fn vllm(record: Generation, output: &Json, with_tokens: bool) -> Generation {
         .iter()
         .enumerate()
         .filter_map(|(nth, id)| {
-            let name = setting::text(id)?;
+            let name = setting::setting_text(id)?;
             let entries = places.get(nth).and_then(Json::as_object).unwrap_or_default();
             let alternatives: BTreeMap<String, f64> =
                 entries.iter().filter_map(|(id, entry)| Some((id.clone(), value(entry)?))).collect();

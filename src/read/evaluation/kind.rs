@@ -17,7 +17,7 @@ const HEAD: usize = 16 * 1024;
 
 /// Kind of a file of an evaluation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum FileKind {
+pub enum EvaluationFileKind {
     /// Results of lm-evaluation-harness.
     LmEvalResults,
     /// Samples of lm-evaluation-harness.
@@ -44,7 +44,7 @@ pub enum FileKind {
     Other,
 }
 
-impl FileKind {
+impl EvaluationFileKind {
     /// All kinds of files.
     pub const ALL: [Self; 12] = [
         Self::LmEvalResults,
@@ -81,51 +81,51 @@ impl FileKind {
 }
 
 /// Kind of the file at `path` in `files`, whose first bytes are `head`; `None` if it is not a file of an evaluation.
-pub fn recognise(head: &[u8], path: &str, files: &dyn Files) -> Option<FileKind> {
+pub fn recognise(head: &[u8], path: &str, files: &dyn Files) -> Option<EvaluationFileKind> {
     let text = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head).trim_ascii_start();
     match text.first() {
-        Some(b'{') => of_object(text, path, files),
+        Some(b'{') => kind_of_object(text, path, files),
         Some(b'[') => None,
-        Some(_) => of_text(text).or_else(|| of_lines(text, path)).or_else(|| of_place(path, files)),
-        None => of_place(path, files),
+        Some(_) => kind_of_text(text).or_else(|| kind_of_lines(text, path)).or_else(|| kind_of_place(path, files)),
+        None => kind_of_place(path, files),
     }
 }
 
 /// Kind of a text that is not JSON.
-fn of_text(text: &[u8]) -> Option<FileKind> {
+fn kind_of_text(text: &[u8]) -> Option<EvaluationFileKind> {
     let line = text.split(|byte| *byte == b'\n').next()?.trim_ascii_end();
     let has = |word: &[u8]| memchr::memmem::find(text, word).is_some();
     let has_line = |key: &[u8]| text.starts_with(key) || has(&[b"\n", key].concat());
     if line.starts_with(b"dataset,version,metric,mode,") {
-        return Some(FileKind::AisBenchSummary);
+        return Some(EvaluationFileKind::AisBenchSummary);
     }
     if line.starts_with(b"| dataset | version | metric | mode |") || has(b"\ntabulate format\n^^^^") {
-        return Some(FileKind::Other);
+        return Some(EvaluationFileKind::Other);
     }
     let is_config = has_line(b"evalscope_version:") || (has_line(b"eval_backend:") && has_line(b"generation_config:"));
-    is_config.then_some(FileKind::EvalScopeConfig)
+    is_config.then_some(EvaluationFileKind::EvalScopeConfig)
 }
 
 /// Kind of a file that begins with a JSON object.
-fn of_object(text: &[u8], path: &str, files: &dyn Files) -> Option<FileKind> {
+fn kind_of_object(text: &[u8], path: &str, files: &dyn Files) -> Option<EvaluationFileKind> {
     let outline = Outline::of(text);
     if let Some(kind) = outline.kind(path) {
         return Some(kind);
     }
     if outline.is_whole {
-        if place::last(path) == SETTINGS {
-            return is_beside_answers(path, files).then_some(FileKind::GenerationSettings);
+        if place::last_part(path) == SETTINGS {
+            return is_beside_answers(path, files).then_some(EvaluationFileKind::GenerationSettings);
         }
         let is_plain = outline.entries.iter().all(|entry| entry.is_scalar) && !outline.entries.is_empty();
-        return (is_plain && is_in_results(path, files)).then_some(FileKind::AisBenchResults);
+        return (is_plain && is_in_results(path, files)).then_some(EvaluationFileKind::AisBenchResults);
     }
-    of_lines(text, path).or_else(|| of_place(path, files))
+    kind_of_lines(text, path).or_else(|| kind_of_place(path, files))
 }
 
 /// Whether the folder of the file at `path` or a subfolder holds answers, so that the settings belong to them. A model's folder has
 /// settings too, but no answers.
 fn is_beside_answers(path: &str, files: &dyn Files) -> bool {
-    let (folder, _) = place::split(path);
+    let (folder, _) = place::split_folder(path);
     let start = if folder.is_empty() { String::new() } else { format!("{folder}/") };
     let list = files.list();
     let first = list.partition_point(|entry| entry.path.as_str() < start.as_str());
@@ -139,22 +139,22 @@ fn is_beside_answers(path: &str, files: &dyn Files) -> bool {
             Some(head)
         };
         let kind = head().and_then(|head| recognise(&head, &entry.path, files));
-        matches!(kind, Some(FileKind::Generations | FileKind::Rollouts))
+        matches!(kind, Some(EvaluationFileKind::Generations | EvaluationFileKind::Rollouts))
     })
 }
 
 /// Kind of the first of some lines that has a kind. Lines before it may be damaged.
-fn of_lines(text: &[u8], path: &str) -> Option<FileKind> {
+fn kind_of_lines(text: &[u8], path: &str) -> Option<EvaluationFileKind> {
     let objects = text.split(|byte| *byte == b'\n').take(LINES).skip(1).filter(|line| line.starts_with(b"{"));
     let mut kinds = objects.filter_map(|line| Outline::of(line).kind(path));
     kinds.find(|kind| {
         matches!(
             kind,
-            FileKind::LmEvalSamples
-                | FileKind::EvalScopeReviews
-                | FileKind::AisBenchPredictions
-                | FileKind::Generations
-                | FileKind::Rollouts
+            EvaluationFileKind::LmEvalSamples
+                | EvaluationFileKind::EvalScopeReviews
+                | EvaluationFileKind::AisBenchPredictions
+                | EvaluationFileKind::Generations
+                | EvaluationFileKind::Rollouts
         )
     })
 }
@@ -208,35 +208,35 @@ impl<'a> Outline<'a> {
         self.get(key).is_some_and(|value| value.starts_with(b"["))
     }
 
-    fn kind(&self, path: &str) -> Option<FileKind> {
+    fn kind(&self, path: &str) -> Option<EvaluationFileKind> {
         const SAMPLE: [&str; 8] =
             ["doc", "target", "arguments", "resps", "filtered_resps", "metrics", "doc_hash", "prompt_hash"];
         if self.has("doc_id") && self.count(&SAMPLE) >= if self.is_whole { 2 } else { 1 } {
-            return Some(FileKind::LmEvalSamples);
+            return Some(EvaluationFileKind::LmEvalSamples);
         }
         if self.is_lm_eval_results() {
-            return Some(FileKind::LmEvalResults);
+            return Some(EvaluationFileKind::LmEvalResults);
         }
         if self.has("index") && self.is_object("model_output") {
-            return Some(FileKind::Other);
+            return Some(EvaluationFileKind::Other);
         }
         if self.has("index") && (self.has("sample_score") || (!self.is_whole && self.count(&["messages", "input"]) > 0))
         {
-            return Some(FileKind::EvalScopeReviews);
+            return Some(EvaluationFileKind::EvalScopeReviews);
         }
         if self.has("dataset_name")
             && self.is_array("metrics")
             && self.count(&["model_name", "dataset_pretty_name"]) > 0
         {
-            return Some(FileKind::EvalScopeReport);
+            return Some(EvaluationFileKind::EvalScopeReport);
         }
         if self.has("origin_prompt") && self.count(&["data_abbr", "uuid", "success"]) > 0 {
-            return Some(FileKind::AisBenchPredictions);
+            return Some(EvaluationFileKind::AisBenchPredictions);
         }
         if self.is_rollout(path) {
-            return Some(FileKind::Rollouts);
+            return Some(EvaluationFileKind::Rollouts);
         }
-        self.of_entries().or_else(|| self.is_generation().then_some(FileKind::Generations))
+        self.of_entries().or_else(|| self.is_generation().then_some(EvaluationFileKind::Generations))
     }
 
     fn is_text(&self, key: &str) -> bool {
@@ -270,7 +270,7 @@ impl<'a> Outline<'a> {
     }
 
     /// Kind of results with details, or of predictions keyed by index.
-    fn of_entries(&self) -> Option<FileKind> {
+    fn of_entries(&self) -> Option<EvaluationFileKind> {
         const DETAIL: [&str; 5] = ["correct", "origin_prediction", "predictions", "prompt", "references"];
         let first = |value: &'a [u8]| -> Option<Outline<'a>> {
             let mut cursor = Cursor::new(value);
@@ -280,12 +280,12 @@ impl<'a> Outline<'a> {
         if let Some(details) = self.get("details") {
             let is_scored = !self.is_whole || self.entries.iter().any(|entry| entry.is_scalar);
             let is_detail = first(details).is_some_and(|detail| detail.count(&DETAIL) > 0);
-            return (is_scored && is_detail).then_some(FileKind::AisBenchResults);
+            return (is_scored && is_detail).then_some(EvaluationFileKind::AisBenchResults);
         }
         let entry = self.entries.first().filter(|entry| entry.key.bytes().all(|byte| byte.is_ascii_digit()))?;
         let entry = Outline::of(entry.value);
         let is_prediction = entry.has("origin_prompt") && (entry.has("prediction") || !entry.is_whole);
-        is_prediction.then_some(FileKind::AisBenchPredictions)
+        is_prediction.then_some(EvaluationFileKind::AisBenchPredictions)
     }
 
     fn is_generation(&self) -> bool {
@@ -336,31 +336,31 @@ fn below(root: &str, path: &str) -> String {
 /// Whether a file is in the folder where AISBench puts results. Results without details are only numbers by name, like many other
 /// files, so the folder decides.
 fn is_in_results(path: &str, files: &dyn Files) -> bool {
-    let Some(place) = InRun::of(path).filter(|place| place.part == "results" && path.ends_with(".json")) else {
+    let Some(place) = InRun::from_path(path).filter(|place| place.part == "results" && path.ends_with(".json")) else {
         return false;
     };
     has_below(files, &below(place.root, "predictions/")) || has_below(files, &below(place.root, "summary/"))
 }
 
 /// Kind of an empty or damaged file, by its name and folder.
-fn of_place(path: &str, files: &dyn Files) -> Option<FileKind> {
-    if let Some((stem, _)) = place::timed(path) {
+fn kind_of_place(path: &str, files: &dyn Files) -> Option<EvaluationFileKind> {
+    if let Some((stem, _)) = place::split_time(path) {
         return match stem {
-            "results" if path.ends_with(".json") => Some(FileKind::LmEvalResults),
-            _ if stem.starts_with("samples_") && path.ends_with(".jsonl") => Some(FileKind::LmEvalSamples),
+            "results" if path.ends_with(".json") => Some(EvaluationFileKind::LmEvalResults),
+            _ if stem.starts_with("samples_") && path.ends_with(".jsonl") => Some(EvaluationFileKind::LmEvalSamples),
             _ => None,
         };
     }
-    let place = InRun::of(path)?;
+    let place = InRun::from_path(path)?;
     let beside = |folder: &str| has_below(files, &below(place.root, folder));
     let is_scope =
         || has_below(files, &below(place.root, "configs/task_config")) || beside("reports/") && beside("reviews/");
     match place.part {
-        "reviews" if path.ends_with(".jsonl") && is_scope() => Some(FileKind::EvalScopeReviews),
-        "reports" if path.ends_with(".json") && is_scope() => Some(FileKind::EvalScopeReport),
-        "results" if is_in_results(path, files) => Some(FileKind::AisBenchResults),
+        "reviews" if path.ends_with(".jsonl") && is_scope() => Some(EvaluationFileKind::EvalScopeReviews),
+        "reports" if path.ends_with(".json") && is_scope() => Some(EvaluationFileKind::EvalScopeReport),
+        "results" if is_in_results(path, files) => Some(EvaluationFileKind::AisBenchResults),
         "predictions" if path.ends_with(".jsonl") && beside("results/") && !beside("reviews/") => {
-            Some(FileKind::AisBenchPredictions)
+            Some(EvaluationFileKind::AisBenchPredictions)
         }
         _ => None,
     }

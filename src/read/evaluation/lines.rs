@@ -46,7 +46,7 @@ pub(in crate::read) fn for_each_block(source: &dyn ByteSource, mut block: impl F
         reading.kept.resize(before + len, 0);
         source.read_at(next, reading.kept.get_mut(before..).unwrap_or_default())?;
         next += len as u64;
-        source.expect(next..source.len().min(next.saturating_add(BLOCK as u64)));
+        source.prefetch(next..source.len().min(next.saturating_add(BLOCK as u64)));
         reading.give(next == source.len(), before, &mut block);
     }
     Ok(())
@@ -100,11 +100,11 @@ impl Reading {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fetch::Memory;
+    use crate::fetch::MemorySource;
 
     fn lines(text: &[u8]) -> Vec<(u64, u64, Option<usize>)> {
         let mut found = Vec::new();
-        let source = Memory::new("file", text.to_vec());
+        let source = MemorySource::new("file", text.to_vec());
         for_each_block(&source, |lines| {
             found.extend(lines.iter().map(|line| (line.number, line.offset, line.bytes.map(<[u8]>::len))));
         })

@@ -9,12 +9,12 @@ use crate::kind::SampleId;
 #[derive(Debug, Default)]
 pub struct Samples {
     /// Samples by filter, in order of id. The key is `None` if the harness has no filter.
-    pub by_filter: BTreeMap<Option<String>, Vec<Sample>>,
+    pub by_filter: BTreeMap<Option<String>, Vec<EvaluationSample>>,
 }
 
 /// One question with its answer. Its texts stay in the file and are read again when they are shown.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Sample {
+pub struct EvaluationSample {
     /// Identity within task and filter.
     pub id: SampleId,
     /// Digest of the document; `None` if the harness has none.
@@ -24,7 +24,7 @@ pub struct Sample {
     /// Digest of the answer's text; `None` if there is no text, as for log-likelihoods.
     pub answer: Option<u64>,
     /// Value of each metric.
-    pub values: BTreeMap<String, Value>,
+    pub values: BTreeMap<String, SampleValue>,
     /// Whether the harness could not compute its values, so that none of them counts.
     pub is_failed: bool,
     /// Place of its texts in a file.
@@ -33,7 +33,7 @@ pub struct Sample {
 
 /// Value of a metric for one sample.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Value {
+pub enum SampleValue {
     /// A number; for right and wrong answers 1 and 0.
     Number(f64),
     /// A log-likelihood for a perplexity, with the number of words or bytes that it covers.

@@ -8,17 +8,17 @@ use std::sync::Arc;
 
 use super::answer::{self, Answer, AnswerFile};
 use super::cursor::{Cursor, Parsed};
-use super::damage::Damage;
+use super::damage::EvaluationDamage;
 use super::digest::Digest;
 use super::lines::Line;
 use super::place;
-use super::question::{Sample, Samples, TextPlace, Value};
-use super::run::{Harness, Run, Score, ScoreName, Task};
+use super::question::{EvaluationSample, SampleValue, Samples, TextPlace};
+use super::run::{EvaluationRun, EvaluationTask, Harness, Score, ScoreName};
 use super::samples;
 use crate::error::Error;
 use crate::fetch::{Budget, Files};
 use crate::kind::SampleId;
-use crate::read::account::Account;
+use crate::read::account::UnreadNumbers;
 use crate::read::json::{self, Json};
 
 /// Name of the metric of rollouts.
@@ -89,7 +89,7 @@ struct Group {
 #[derive(Debug)]
 pub struct Rollouts {
     /// The rollouts as a run with one task, whose samples are the prompts of each step.
-    pub run: Run,
+    pub run: EvaluationRun,
     /// Summary of their answers.
     pub account: AnswerFile,
     /// The answers by step.
@@ -111,10 +111,10 @@ impl Rollouts {
 }
 
 /// Groups paths by folder. The files of a folder are the steps of one training.
-pub(super) fn by_folder<'a>(paths: &[&'a str]) -> BTreeMap<&'a str, Vec<&'a str>> {
+pub(super) fn paths_by_folder<'a>(paths: &[&'a str]) -> BTreeMap<&'a str, Vec<&'a str>> {
     let mut folders: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for path in paths {
-        folders.entry(place::split(path).0).or_default().push(path);
+        folders.entry(place::split_folder(path).0).or_default().push(path);
     }
     for paths in folders.values_mut() {
         paths.sort_by_key(|path| (step_of(path), *path));
@@ -128,7 +128,7 @@ fn step_of(path: &str) -> Option<u64> {
 }
 
 /// Calls `measure` with each answer of a folder's files, and `take` with the results in order of step and line.
-pub(super) fn answers<T: Send>(
+pub(super) fn measure_answers<T: Send>(
     files: &dyn Files,
     (folder, paths): (&str, &[&str]),
     measure: impl Fn(&Answer<'_>) -> T + Sync,
@@ -138,7 +138,7 @@ pub(super) fn answers<T: Send>(
     for path in paths {
         let read = |line: &Line<'_>, bytes: &[u8]| Ok(measure(&rollout(bytes, path)?.answer(line.number)));
         account.damages.extend(match files.open(path) {
-            Ok(source) => samples::each_line(path, source.as_ref(), read, &mut take),
+            Ok(source) => samples::read_each_line(path, source.as_ref(), read, &mut take),
             Err(error) => vec![unopened(path, &error)],
         });
     }
@@ -164,18 +164,19 @@ pub(super) fn read<T: Send>(
                 continue;
             }
         };
-        let (name, mut budget): (Arc<str>, Budget) = (Arc::from(*path), Budget::of(source.as_ref()));
+        let (name, mut budget): (Arc<str>, Budget) = (Arc::from(*path), Budget::from_source(source.as_ref()));
         let read = |line: &Line<'_>, bytes: &[u8]| {
             let rollout = rollout(bytes, path)?;
             let prompt = (line.number == 1).then(|| prompt_of(path, bytes));
-            let kept = rollout.kept(samples::place(&name, line), prompt)?;
+            let kept = rollout.kept(samples::line_place(&name, line), prompt)?;
             Ok((measure(&rollout.answer(line.number)), kept))
         };
-        account.damages.extend(samples::each_line(path, source.as_ref(), read, |(measured, kept)| {
+        account.damages.extend(samples::read_each_line(path, source.as_ref(), read, |(measured, kept)| {
             take(measured);
             let is_known = groups.contains_key(&(kept.step, kept.input));
-            let has_room = is_known || groups.len() < MOST_GROUPS && budget.take_one::<(Group, Sample)>(64).is_ok();
-            if has_room && budget.take_one::<RolloutRecord>(0).is_ok() {
+            let has_room =
+                is_known || groups.len() < MOST_GROUPS && budget.reserve_value::<(Group, EvaluationSample)>(64).is_ok();
+            if has_room && budget.reserve_value::<RolloutRecord>(0).is_ok() {
                 keep(&mut steps, &kept);
                 add(&mut groups, kept);
             } else {
@@ -185,18 +186,18 @@ pub(super) fn read<T: Send>(
     }
     if left_out > 0 {
         let reason = format!("{left_out} lines beyond what is read of one folder: {MOST_GROUPS} prompts, or memory");
-        account.damages.push(Damage { path: folder.to_owned(), line: None, reason });
+        account.damages.push(EvaluationDamage { path: folder.to_owned(), line: None, reason });
     }
     Rollouts { run: run(&account, groups), account, steps }
 }
 
 /// The damage of a file that cannot be opened.
-fn unopened(path: &str, error: &Error) -> Damage {
-    Damage { path: path.to_owned(), line: None, reason: error.message().to_owned() }
+fn unopened(path: &str, error: &Error) -> EvaluationDamage {
+    EvaluationDamage { path: path.to_owned(), line: None, reason: error.message().to_owned() }
 }
 
 fn account(folder: &str) -> AnswerFile {
-    let name = place::last(folder);
+    let name = place::last_part(folder);
     let task = if name.is_empty() { NAMELESS } else { name }.to_owned();
     let path = if folder.is_empty() { NAMELESS } else { folder }.to_owned();
     AnswerFile { task, path, ..AnswerFile::default() }
@@ -235,7 +236,7 @@ fn digest(cursor: &mut Cursor<'_>) -> Parsed<Option<u64>> {
         return Ok(None);
     }
     let mut digest = Digest::default();
-    digest.value(cursor)?;
+    digest.add_value(cursor)?;
     Ok(digest.finish())
 }
 
@@ -255,7 +256,7 @@ impl Rollout<'_> {
         Ok(Kept {
             step: self.step.ok_or("expected a whole number under `step`, found none")?,
             input: self.input.unwrap_or_default(),
-            output: self.output.as_deref().map(Digest::of).unwrap_or_default(),
+            output: self.output.as_deref().map(Digest::of_text).unwrap_or_default(),
             truth: self.truth,
             score: self.score,
             characters: self.output.as_deref().map_or(0, |output| output.chars().count() as u64),
@@ -278,7 +279,7 @@ fn keep(steps: &mut BTreeMap<u64, RolloutStep>, kept: &Kept) {
 /// Beginning of a line's prompt.
 fn prompt_of(path: &str, bytes: &[u8]) -> String {
     let line = json::parse_bytes(path, bytes).unwrap_or(Json::Null);
-    let prompt = line.get("input").map(answer::text_of).unwrap_or_default();
+    let prompt = line.get("input").map(answer::message_text).unwrap_or_default();
     prompt.chars().take(PROMPT).collect()
 }
 
@@ -302,23 +303,23 @@ fn add(groups: &mut BTreeMap<(u64, u64), Group>, kept: Kept) {
 
 /// Converts the rollouts into a run. A prompt with another number of answers counts as another question, because otherwise one
 /// side could leave out its worse answers.
-fn run(account: &AnswerFile, groups: BTreeMap<(u64, u64), Group>) -> Run {
+fn run(account: &AnswerFile, groups: BTreeMap<(u64, u64), Group>) -> EvaluationRun {
     let sample = |((step, input), group): ((u64, u64), Group)| {
         let times = if group.answers > 1 { format!(" x{}", group.answers) } else { String::new() };
         let mean = group.sum / group.answers as f64;
-        Sample {
+        EvaluationSample {
             id: SampleId::Text(format!("{step}/{input:016x}{times}")),
             document: group.truth,
             prompt: Some(input),
             answer: Some(group.outputs),
-            values: BTreeMap::from([(SCORE.to_owned(), Value::Number(mean))]),
+            values: BTreeMap::from([(SCORE.to_owned(), SampleValue::Number(mean))]),
             is_failed: group.scored < group.answers,
             texts: group.texts,
         }
     };
-    let list: Vec<Sample> = groups.into_iter().map(sample).collect();
+    let list: Vec<EvaluationSample> = groups.into_iter().map(sample).collect();
     let values = list.iter().filter(|sample| !sample.is_failed).filter_map(|sample| match sample.values.get(SCORE) {
-        Some(Value::Number(value)) => Some(*value),
+        Some(SampleValue::Number(value)) => Some(*value),
         _ => None,
     });
     let (count, sum) = values.fold((0_u64, 0.0), |(count, sum), value| (count + 1, sum + value));
@@ -327,14 +328,14 @@ fn run(account: &AnswerFile, groups: BTreeMap<(u64, u64), Group>) -> Run {
     let mut samples = Samples { by_filter: BTreeMap::from([(None, list)]) };
     samples.sort();
     let is_empty = samples.by_filter.values().all(Vec::is_empty);
-    let task = Task {
+    let task = EvaluationTask {
         is_sampled: true,
         scores: (count > 0).then_some((name, score)).into_iter().collect(),
         samples: (!is_empty).then_some(samples),
         damages: account.damages.clone(),
-        ..Task::default()
+        ..EvaluationTask::default()
     };
-    Run {
+    EvaluationRun {
         harness: Harness::Verl,
         model: account.path.clone(),
         path: account.path.clone(),
@@ -343,14 +344,14 @@ fn run(account: &AnswerFile, groups: BTreeMap<(u64, u64), Group>) -> Run {
         groups: BTreeMap::new(),
         older: Vec::new(),
         damages: Vec::new(),
-        account: Account::default(),
+        account: UnreadNumbers::default(),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fetch::{FileEntry, Memory, Source};
+    use crate::fetch::{FileEntry, MemorySource, Source};
 
     struct InMemory(Vec<FileEntry>, Vec<(String, String)>);
 
@@ -373,7 +374,7 @@ mod tests {
 
         fn open(&self, path: &str) -> crate::error::Result<Source> {
             let found = self.1.iter().find(|(name, _)| name == path).map(|(_, text)| text.clone().into_bytes());
-            Ok(Arc::new(Memory::new(path, found.unwrap_or_default())))
+            Ok(Arc::new(MemorySource::new(path, found.unwrap_or_default())))
         }
     }
 
@@ -381,7 +382,7 @@ mod tests {
         format!(r#"{{"input": "{input}", "output": "{output}", "gts": "1", "score": {score}, "step": {step}}}"#) + "\n"
     }
 
-    fn samples(text: &str) -> Vec<Sample> {
+    fn samples(text: &str) -> Vec<EvaluationSample> {
         let files = InMemory::new(&[("r/7.jsonl", text)]);
         let read = read(&files, ("r", &["r/7.jsonl"][..]), |_| (), |()| ());
         let (_, task) = read.run.tasks.into_iter().next().expect("a task");
@@ -395,11 +396,11 @@ mod tests {
         let forward = samples(&lines.concat());
         let backward = samples(&lines.iter().rev().cloned().collect::<String>());
         assert_eq!(forward.len(), 3);
-        let told = |samples: &[Sample]| -> Vec<_> {
+        let told = |samples: &[EvaluationSample]| -> Vec<_> {
             samples.iter().map(|sample| (sample.id.clone(), sample.answer, sample.values.clone())).collect()
         };
         assert_eq!(told(&forward), told(&backward));
-        assert!(forward.iter().any(|sample| sample.values[SCORE] == Value::Number(0.5)));
+        assert!(forward.iter().any(|sample| sample.values[SCORE] == SampleValue::Number(0.5)));
     }
 
     #[test]
@@ -413,7 +414,7 @@ mod tests {
     fn a_score_that_is_missing_fails_its_prompt_and_nan_stays() {
         assert!(samples(&line("a", "x", "null", 1))[0].is_failed);
         let nan = samples(&line("a", "x", "NaN", 1));
-        assert!(matches!(nan[0].values[SCORE], Value::Number(value) if value.is_nan()) && !nan[0].is_failed);
+        assert!(matches!(nan[0].values[SCORE], SampleValue::Number(value) if value.is_nan()) && !nan[0].is_failed);
     }
 
     #[test]
@@ -422,7 +423,7 @@ mod tests {
         assert!(matches!(&samples(text)[0].id, SampleId::Text(id) if id.starts_with("7/")));
         let damages = |text: &str| {
             let files = InMemory::new(&[("r/7.jsonl", text)]);
-            answers(&files, ("r", &["r/7.jsonl"][..]), |_| (), |()| ()).damages.len()
+            measure_answers(&files, ("r", &["r/7.jsonl"][..]), |_| (), |()| ()).damages.len()
         };
         assert_eq!(damages(r#"{"input": "a", "score": 1.0}"#), 1);
         assert_eq!(damages(r#"{"input": "a", "output": 3}"#), 1);

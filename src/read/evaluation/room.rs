@@ -1,14 +1,14 @@
 //! Memory limit for the scores of a side. Each score becomes a unit with findings, and with rows in every document.
 
-use super::damage::Damage;
-use super::run::{Run, Task};
+use super::damage::EvaluationDamage;
+use super::run::{EvaluationRun, EvaluationTask};
 
 /// Bytes of memory that a score of one side needs: half of the 40 kB that a pair takes at the peak, while documents are written
 /// and both sides differ (docs/performance.md, `evaluation-tasks`).
 const OF_SCORE: u64 = 20 << 10;
 
 /// Removes tasks whose scores do not fit into `memory`, in the order of runs and tasks, and records this as damage of their run.
-pub(super) fn keep(runs: &mut [Run], memory: u64) {
+pub(super) fn drop_beyond_memory(runs: &mut [EvaluationRun], memory: u64) {
     let most = memory / OF_SCORE;
     let mut left = most;
     for run in runs {
@@ -26,13 +26,13 @@ pub(super) fn keep(runs: &mut [Run], memory: u64) {
         if tasks > 0 {
             let limit = format!("the {most} that fit into {memory} bytes of memory, a quarter of `--max-memory`");
             let reason = format!("not read, as they are beyond {limit}: scores {scores}, of tasks {tasks}");
-            run.damages.push(Damage { path: run.path.clone(), line: None, reason });
+            run.damages.push(EvaluationDamage { path: run.path.clone(), line: None, reason });
         }
     }
 }
 
 /// Number of units of a task: its scores, or the metrics of its samples under all filters if these are more.
-fn units(task: &Task) -> u64 {
+fn units(task: &EvaluationTask) -> u64 {
     let samples = task.samples.iter().flat_map(|samples| samples.by_filter.values());
     let of_samples: usize = samples.filter_map(|samples| samples.first()).map(|sample| sample.values.len()).sum();
     task.scores.len().max(of_samples).max(1) as u64
@@ -43,15 +43,17 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::read::account::Account;
+    use crate::read::account::UnreadNumbers;
     use crate::read::evaluation::{Harness, Score, ScoreName};
 
-    fn run(tasks: &[(&str, usize)]) -> Run {
+    fn run(tasks: &[(&str, usize)]) -> EvaluationRun {
         let score = Score { value: 0.5, error: None, higher_is_better: None };
         let name = |metric: usize| ScoreName { metric: metric.to_string(), filter: None };
-        let task =
-            |scores: usize| Task { scores: (0..scores).map(|one| (name(one), score)).collect(), ..Task::default() };
-        Run {
+        let task = |scores: usize| EvaluationTask {
+            scores: (0..scores).map(|one| (name(one), score)).collect(),
+            ..EvaluationTask::default()
+        };
+        EvaluationRun {
             harness: Harness::LmEval,
             model: "m".to_owned(),
             path: "m/results.json".to_owned(),
@@ -60,18 +62,18 @@ mod tests {
             groups: BTreeMap::new(),
             older: Vec::new(),
             damages: Vec::new(),
-            account: Account::default(),
+            account: UnreadNumbers::default(),
         }
     }
 
     #[test]
     fn tasks_beyond_the_memory_are_damage_that_names_file_and_limit() {
         let mut runs = [run(&[("a", 2), ("b", 3), ("c", 0)]), run(&[("a", 1), ("b", 1)])];
-        keep(&mut runs, 4 * OF_SCORE + 1);
-        let kept = |run: &Run| run.tasks.keys().cloned().collect::<Vec<_>>();
+        drop_beyond_memory(&mut runs, 4 * OF_SCORE + 1);
+        let kept = |run: &EvaluationRun| run.tasks.keys().cloned().collect::<Vec<_>>();
         assert_eq!(kept(&runs[0]), ["a", "c"], "a task without scores is a unit too");
         assert_eq!(kept(&runs[1]), ["a"]);
-        let said = |run: &Run| {
+        let said = |run: &EvaluationRun| {
             run.damages.iter().map(|damage| (damage.path.clone(), damage.reason.clone())).collect::<Vec<_>>()
         };
         let reason = |counts: &str| {
@@ -86,7 +88,7 @@ mod tests {
     #[test]
     fn nothing_is_left_out_that_fits() {
         let mut runs = [run(&[("a", 2), ("b", 3)])];
-        keep(&mut runs, 5 * OF_SCORE);
+        drop_beyond_memory(&mut runs, 5 * OF_SCORE);
         assert_eq!((runs[0].tasks.len(), runs[0].damages.len()), (2, 0));
     }
 }

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::damage::Damage;
+use super::damage::EvaluationDamage;
 use super::question::Samples;
-use crate::read::account::Account;
+use crate::read::account::UnreadNumbers;
 
 /// The harness that wrote a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -21,7 +21,7 @@ pub enum Harness {
 
 /// One run of a harness on one model: the newest of its folder.
 #[derive(Debug)]
-pub struct Run {
+pub struct EvaluationRun {
     /// The harness.
     pub harness: Harness,
     /// Name of the model, as in its folder.
@@ -31,20 +31,20 @@ pub struct Run {
     /// Settings of the model that may change numbers, by name. Settings that were not given are absent.
     pub settings: BTreeMap<String, String>,
     /// Tasks by name.
-    pub tasks: BTreeMap<String, Task>,
+    pub tasks: BTreeMap<String, EvaluationTask>,
     /// Groups that the harness reports, each with its tasks.
     pub groups: BTreeMap<String, Vec<String>>,
     /// Paths of results files of earlier runs in the same folder, which are not judged.
     pub older: Vec<String>,
     /// Damage that belongs to no task.
-    pub damages: Vec<Damage>,
+    pub damages: Vec<EvaluationDamage>,
     /// Numbers of its documents that were not read as scores.
-    pub account: Account,
+    pub account: UnreadNumbers,
 }
 
 /// One task of a run.
 #[derive(Debug, Default)]
-pub struct Task {
+pub struct EvaluationTask {
     /// Version of the task or its prompt.
     pub version: Option<String>,
     /// Number of examples before the question, as text.
@@ -62,10 +62,10 @@ pub struct Task {
     /// Number of failed requests that the harness counts but that no sample identifies.
     pub errors: u64,
     /// Parts that cannot be read.
-    pub damages: Vec<Damage>,
+    pub damages: Vec<EvaluationDamage>,
 }
 
-impl Task {
+impl EvaluationTask {
     /// Whether the samples have values of a metric under a filter.
     pub fn has_values(&self, filter: &Option<String>, metric: &str) -> bool {
         let samples = self.samples.as_ref().and_then(|samples| samples.by_filter.get(filter));

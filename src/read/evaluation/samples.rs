@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::damage::Damage;
+use super::damage::EvaluationDamage;
 use super::digest::Digest;
 use super::lines::{self, Line};
-use super::question::{Sample, Samples, TextPlace, Value};
+use super::question::{EvaluationSample, SampleValue, Samples, TextPlace};
 use crate::fetch::{Budget, ByteSource};
 use crate::kind::SampleId;
 
@@ -20,7 +20,7 @@ const LINES: usize = 16_384;
 /// Most samples of a file.
 const MOST_SAMPLES: usize = 2_000_000;
 /// Bytes that the values of a sample take: one node of a map, which has room for eleven entries.
-const VALUES: usize = 11 * size_of::<(String, Value)>();
+const VALUES: usize = 11 * size_of::<(String, SampleValue)>();
 /// Most different filters, and most different metrics, of a file.
 const MOST_NAMES: usize = 256;
 /// Longest name of a filter or metric, in bytes.
@@ -29,29 +29,29 @@ const LONGEST_NAME: usize = 1024;
 const LONGEST_ID: usize = 256;
 
 /// A sample under its filter.
-pub(super) type Filtered = (Option<String>, Sample);
+pub(super) type Filtered = (Option<String>, EvaluationSample);
 
 /// Samples and damages of one file.
 #[derive(Debug, Default)]
 pub(super) struct Gathered {
     pub(super) samples: Samples,
-    pub(super) damages: Vec<Damage>,
+    pub(super) damages: Vec<EvaluationDamage>,
 }
 
 /// Place of a line in the file at `path`.
-pub(super) fn place(path: &Arc<str>, line: &Line<'_>) -> TextPlace {
+pub(super) fn line_place(path: &Arc<str>, line: &Line<'_>) -> TextPlace {
     let len = line.bytes.map_or(0, <[u8]>::len) as u64;
     TextPlace::Line { path: path.clone(), offset: line.offset, len }
 }
 
 /// Calls `read` with each line of `source`, and `take` with the results in the order of the lines. Lines that `read` rejects are
 /// returned as damage of the file at `path`.
-pub(super) fn each_line<T: Send>(
+pub(super) fn read_each_line<T: Send>(
     path: &str,
     source: &dyn ByteSource,
     read: impl Fn(&Line<'_>, &[u8]) -> Result<T, String> + Sync,
     mut take: impl FnMut(T),
-) -> Vec<Damage> {
+) -> Vec<EvaluationDamage> {
     let mut damages = Damages { path, kept: Vec::new(), more: 0 };
     let mut some = false;
     let outcome = lines::for_each_block(source, |lines| {
@@ -81,23 +81,23 @@ pub(super) fn each_line<T: Send>(
 /// Damages of a file: the first ones, and the number of further ones.
 struct Damages<'a> {
     path: &'a str,
-    kept: Vec<Damage>,
+    kept: Vec<EvaluationDamage>,
     more: usize,
 }
 
 impl Damages<'_> {
     fn add(&mut self, line: Option<u64>, reason: String) {
         if self.kept.len() < MOST_DAMAGES {
-            self.kept.push(Damage { path: self.path.to_owned(), line, reason });
+            self.kept.push(EvaluationDamage { path: self.path.to_owned(), line, reason });
         } else {
             self.more += 1;
         }
     }
 
-    fn finish(mut self) -> Vec<Damage> {
+    fn finish(mut self) -> Vec<EvaluationDamage> {
         if self.more > 0 {
             let reason = format!("{} more lines cannot be read", self.more);
-            self.kept.push(Damage { path: self.path.to_owned(), line: None, reason });
+            self.kept.push(EvaluationDamage { path: self.path.to_owned(), line: None, reason });
         }
         self.kept
     }
@@ -111,22 +111,22 @@ pub(super) fn gather(
 ) -> Gathered {
     let mut samples = Samples::default();
     let mut names = Names::default();
-    let mut budget = Budget::of(source);
+    let mut budget = Budget::from_source(source);
     let mut left_out = 0_u64;
-    let mut damages = each_line(path, source, read, |sample| {
-        if names.len < MOST_SAMPLES && budget.take_one::<Filtered>(VALUES).is_ok() && names.add(&sample) {
+    let mut damages = read_each_line(path, source, read, |sample| {
+        if names.len < MOST_SAMPLES && budget.reserve_value::<Filtered>(VALUES).is_ok() && names.add(&sample) {
             samples.add(sample);
         } else {
             left_out += 1;
         }
     });
     if left_out > 0 {
-        let memory = source.memory();
+        let memory = source.memory_limit();
         let limits = format!(
             "{MOST_SAMPLES} samples, {MOST_NAMES} filters, {MOST_NAMES} metrics or {memory} bytes of memory, a quarter of `--max-memory`"
         );
         let reason = format!("{left_out} lines beyond what is read of a file: {limits}");
-        damages.push(Damage { path: path.to_owned(), line: None, reason });
+        damages.push(EvaluationDamage { path: path.to_owned(), line: None, reason });
     }
     samples.sort();
     Gathered { samples, damages }
@@ -180,11 +180,11 @@ impl Samples {
 }
 
 /// Identity of a sample from a JSON value: a number, or its text.
-pub(super) fn id(raw: &[u8]) -> SampleId {
+pub(super) fn sample_id(raw: &[u8]) -> SampleId {
     let text = std::str::from_utf8(raw).unwrap_or_default();
     match text.parse() {
         Ok(number) => SampleId::Number(number),
-        Err(_) if raw.len() > LONGEST_ID => SampleId::Text(format!("{:016x}", Digest::of(text))),
+        Err(_) if raw.len() > LONGEST_ID => SampleId::Text(format!("{:016x}", Digest::of_text(text))),
         Err(_) => SampleId::Text(text.trim_matches('"').to_owned()),
     }
 }

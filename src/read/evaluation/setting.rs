@@ -22,7 +22,7 @@ const COUNTING: [&str; 12] = [
 ];
 
 /// Text of a setting; `None` for `null`.
-pub(super) fn text(value: &Json) -> Option<String> {
+pub(super) fn setting_text(value: &Json) -> Option<String> {
     match value {
         Json::Null => None,
         Json::Bool(value) => Some(value.to_string()),
@@ -49,7 +49,7 @@ pub(super) fn canonical(value: &Json) -> String {
             format!("{{{}}}", entries.join(", "))
         }
         Json::Text(text) => quoted(text),
-        other => text(other).unwrap_or_else(|| "null".to_owned()),
+        other => setting_text(other).unwrap_or_else(|| "null".to_owned()),
     }
 }
 
@@ -64,13 +64,15 @@ fn arguments(given: &Json) -> BTreeMap<String, String> {
             let pairs = text.split(',').filter_map(|pair| pair.split_once('='));
             pairs.map(|(key, value)| (key.trim().to_owned(), value.trim().to_owned())).collect()
         }
-        Json::Object(entries) => entries.iter().filter_map(|(key, value)| Some((key.clone(), text(value)?))).collect(),
+        Json::Object(entries) => {
+            entries.iter().filter_map(|(key, value)| Some((key.clone(), setting_text(value)?))).collect()
+        }
         _ => BTreeMap::new(),
     }
 }
 
 /// Settings that may change numbers, from the arguments that a harness recorded, with the model's name under `model`.
-pub(super) fn of_model(given: &Json) -> BTreeMap<String, String> {
+pub(super) fn model_settings(given: &Json) -> BTreeMap<String, String> {
     let arguments = arguments(given);
     let mut settings = BTreeMap::new();
     for name in COUNTING {
@@ -91,13 +93,13 @@ fn normal(name: &str, value: &str) -> Option<String> {
         "None" | "null" | "" => None,
         "True" => Some("true".to_owned()),
         "False" => Some("false".to_owned()),
-        _ if name == "peft" => Some(place::last(value).to_owned()),
+        _ if name == "peft" => Some(place::last_part(value).to_owned()),
         _ => Some(value.to_owned()),
     }
 }
 
 /// Name of an element type in a uniform spelling.
-pub(super) fn dtype(value: &str) -> Option<String> {
+pub(super) fn dtype_name(value: &str) -> Option<String> {
     normal("dtype", value)
 }
 
@@ -106,7 +108,7 @@ pub(super) fn model_name(path: &str) -> Option<String> {
     let cached = path.split('/').find_map(|part| part.strip_prefix("models--"));
     let name = match cached {
         Some(name) => name.rsplit("--").next().unwrap_or(name),
-        None => place::last(path),
+        None => place::last_part(path),
     };
     (!name.is_empty() && name != "None").then(|| name.to_owned())
 }
@@ -135,8 +137,9 @@ mod tests {
 
     #[test]
     fn arguments_are_text_or_an_object() {
-        let text = of_model(&read("\"pretrained=/data/toy-a/,dtype=torch.bfloat16,device=npu:0,add_bos_token=True\""));
-        let object = of_model(&read(
+        let text =
+            model_settings(&read("\"pretrained=/data/toy-a/,dtype=torch.bfloat16,device=npu:0,add_bos_token=True\""));
+        let object = model_settings(&read(
             r#"{"pretrained": "/x/toy-a", "dtype": "bfloat16", "add_bos_token": true, "batch_size": 4}"#,
         ));
         assert_eq!(text, object);

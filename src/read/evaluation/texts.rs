@@ -16,19 +16,19 @@ const QUESTION: usize = 2000;
 const OPEN: usize = 32;
 
 /// Files that stay open between samples, because opening a packed file expands it each time.
-pub struct KeptOpen<'a> {
+pub struct OpenFiles<'a> {
     files: &'a dyn Files,
     open: Mutex<HashMap<String, Source>>,
 }
 
-impl<'a> KeptOpen<'a> {
+impl<'a> OpenFiles<'a> {
     /// Wraps the files of a side.
     pub fn new(files: &'a dyn Files) -> Self {
         Self { files, open: Mutex::default() }
     }
 }
 
-impl Files for KeptOpen<'_> {
+impl Files for OpenFiles<'_> {
     fn location(&self) -> &str {
         self.files.location()
     }
@@ -59,7 +59,7 @@ impl Files for KeptOpen<'_> {
 ///
 /// # Errors
 /// If the file can no longer be read or holds no sample at that place.
-pub fn texts(files: &dyn Files, place: &TextPlace) -> Result<SampleTexts> {
+pub fn sample_texts(files: &dyn Files, place: &TextPlace) -> Result<SampleTexts> {
     let TextPlace::Line { path, offset, len } = place;
     let source = files.open(path)?;
     let len = usize::try_from(*len).ok().filter(|len| *len <= MAX_LINE);

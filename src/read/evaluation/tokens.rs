@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::answer::Answer;
-use super::damage::Damage;
+use super::damage::EvaluationDamage;
 use crate::hash;
 
 /// One file of generation records.
@@ -18,7 +18,7 @@ pub struct Generations {
     /// Settings of generation in the file's folder.
     pub settings: AnswerSettings,
     /// Lines that cannot be read.
-    pub damages: Vec<Damage>,
+    pub damages: Vec<EvaluationDamage>,
 }
 
 /// Settings of generation in the folder of a file, for answers that do not record their own.
@@ -32,7 +32,7 @@ pub struct AnswerSettings {
 
 impl AnswerSettings {
     /// Completes an answer by these settings. The answer's own settings take precedence.
-    pub(super) fn complete<'a>(self, answer: &Answer<'a>) -> Answer<'a> {
+    pub(super) fn apply<'a>(self, answer: &Answer<'a>) -> Answer<'a> {
         let is_sampled = answer.is_sampled.or(self.is_sampled);
         Answer { is_sampled, ignores_end: answer.ignores_end || self.ignores_end, ..*answer }
     }
@@ -42,7 +42,7 @@ impl Generations {
     /// Answers of requests that did not fail, completed by the settings in the file's folder.
     pub fn answers(&self) -> impl Iterator<Item = Answer<'_>> {
         let answered = self.records.iter().filter(|record| !record.is_failed);
-        answered.map(|record| self.settings.complete(&record.answer()))
+        answered.map(|record| self.settings.apply(&record.answer()))
     }
 }
 
@@ -79,7 +79,7 @@ impl Generation {
         Answer {
             step: None,
             line: self.line,
-            prompt: self.prompt.as_ref().map(hash::of),
+            prompt: self.prompt.as_ref().map(hash::hash_of),
             text: &self.text,
             is_textless: self.is_textless || self.text.is_empty() && self.tokens.len() > 1,
             finish: self.finish.as_deref(),

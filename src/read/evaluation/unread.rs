@@ -4,7 +4,7 @@
 //! them is read; the others repeat it, and pooled scores are computed from the answers. Such a repeated number is ignored unless
 //! it is not finite; then it is reported as unread. A text with more than one number under a score's name is unread, too.
 
-use crate::read::account::{Account, numbers_of};
+use crate::read::account::{UnreadNumbers, numbers_in_text};
 use crate::read::json::Json;
 use crate::read::metric;
 
@@ -17,25 +17,25 @@ pub(super) fn number(value: &Json) -> Option<f64> {
 }
 
 /// Records the numbers of a document that are not finite, and texts with several numbers under a score's name.
-pub(super) fn note(account: &mut Account, document: &Json) {
+pub(super) fn note(account: &mut UnreadNumbers, document: &Json) {
     below(account, "", document, DEPTH);
 }
 
 /// Records the same numbers of the row of a task, but without standard errors, which are read with the scores.
-pub(super) fn note_row(account: &mut Account, row: &Json) {
+pub(super) fn note_row(account: &mut UnreadNumbers, row: &Json) {
     for (key, value) in row.as_object().unwrap_or_default().iter().filter(|(key, _)| !is_error(key)) {
         below(account, key, value, DEPTH);
     }
 }
 
 /// Records a number that repeats a score, if it is not finite.
-pub(super) fn note_number(account: &mut Account, name: &str, value: f64) {
+pub(super) fn note_number(account: &mut UnreadNumbers, name: &str, value: f64) {
     if !value.is_finite() {
-        account.take(&format!("{name}: {value}"), told(name).into_iter().collect(), &[value]);
+        account.add_text(&format!("{name}: {value}"), evaluation_metric(name).into_iter().collect(), &[value]);
     }
 }
 
-fn below(account: &mut Account, name: &str, value: &Json, depth: usize) {
+fn below(account: &mut UnreadNumbers, name: &str, value: &Json, depth: usize) {
     if depth == 0 {
         return;
     }
@@ -43,13 +43,13 @@ fn below(account: &mut Account, name: &str, value: &Json, depth: usize) {
         Json::Object(entries) => entries.iter().for_each(|(name, value)| below(account, name, value, depth - 1)),
         Json::Array(items) => items.iter().for_each(|item| below(account, name, item, depth - 1)),
         Json::Text(text) => {
-            let Some(metric) = told(name) else { return };
+            let Some(metric) = evaluation_metric(name) else { return };
             match text.trim().parse() {
                 Ok(value) => note_number(account, name, value),
                 Err(_) => {
-                    let values = numbers_of(text);
+                    let values = numbers_in_text(text);
                     if !values.is_empty() {
-                        account.take(&format!("{name}: {text}"), vec![metric], &values);
+                        account.add_text(&format!("{name}: {text}"), vec![metric], &values);
                     }
                 }
             }
@@ -59,9 +59,9 @@ fn below(account: &mut Account, name: &str, value: &Json, depth: usize) {
 }
 
 /// Metric in a key if an evaluation reports it: `acc` for `acc,none`.
-fn told(key: &str) -> Option<String> {
+fn evaluation_metric(key: &str) -> Option<String> {
     let metric = metric_of(key);
-    (!is_error(key) && metric::is_told(&metric::canonical(metric))).then(|| metric.to_owned())
+    (!is_error(key) && metric::is_key_metric(&metric::canonical(metric))).then(|| metric.to_owned())
 }
 
 /// Whether a key names the standard error of a score.
@@ -79,7 +79,7 @@ mod tests {
     use crate::read::json;
 
     fn noted(text: &str) -> Vec<(String, Vec<String>, usize)> {
-        let mut account = Account::default();
+        let mut account = UnreadNumbers::default();
         note(&mut account, &json::parse_bytes("results.json", text.as_bytes()).expect("JSON"));
         let shapes = account.shapes().iter();
         shapes.map(|unread| (unread.shape.clone(), unread.names.clone(), unread.columns.len())).collect()

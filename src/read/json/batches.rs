@@ -2,7 +2,7 @@
 
 use super::parser::{BLOCK, Parser};
 use crate::error::{Error, ErrorKind, Result};
-use crate::fetch::{ByteSource, hold};
+use crate::fetch::{ByteSource, check_memory};
 
 /// Bytes after which a batch ends with the current entry.
 const BATCH: usize = 1 << 20;
@@ -81,7 +81,7 @@ impl<'a> Batches<'_, 'a> {
                 (self.scan.len, self.scan.whole) = (self.scan.len - bytes.len(), 0);
                 return Ok(Some(self.batch(bytes, false)));
             }
-            hold(self.parser.source, self.pending.len())?;
+            check_memory(self.parser.source, self.pending.len())?;
             if self.pending.len() > MOST_ENTRY {
                 let message = format!("an entry of over {MOST_ENTRY} bytes before byte {}", self.parser.offset());
                 return Err(Error::new(ErrorKind::LimitExceeded, self.parser.source.name(), message));
@@ -217,13 +217,13 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::fetch::Memory;
+    use crate::fetch::MemorySource;
 
     /// Keys and values of the object, and what stands after it.
     type Read = Result<Vec<(String, String)>>;
 
     fn in_batches(text: &str) -> Read {
-        let source = Memory::new("test.json", text.as_bytes().to_vec());
+        let source = MemorySource::new("test.json", text.as_bytes().to_vec());
         let mut parser = Parser::new(&source);
         let mut entries = Vec::new();
         let mut batches = parser.batches()?;
@@ -239,7 +239,7 @@ mod tests {
     }
 
     fn at_once(text: &str) -> Read {
-        let source = Memory::new("test.json", text.as_bytes().to_vec());
+        let source = MemorySource::new("test.json", text.as_bytes().to_vec());
         let mut parser = Parser::new(&source);
         let mut entries = Vec::new();
         parser.object(|key, parser| {
@@ -297,7 +297,7 @@ mod tests {
             .map(|index| format!("\"k\\\"{index}\": {{\"a\": [1, \"}},{{\"], \"b\": \"{index}\\\\\"}}"))
             .collect();
         let text = format!("{{\n{}\n}}", entries.join(",\n "));
-        let source = Memory::new("test.json", text.clone().into_bytes());
+        let source = MemorySource::new("test.json", text.clone().into_bytes());
         let mut parser = Parser::new(&source);
         let mut batches = parser.batches().expect("an object");
         let mut count = 0;

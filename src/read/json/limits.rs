@@ -4,19 +4,19 @@ use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 
 /// Limits on a document.
 #[derive(Clone, Copy, Debug)]
-pub struct Limits {
+pub struct JsonLimits {
     /// Most values: numbers, texts, keys, lists.
     pub values: u64,
     /// Longest text in bytes.
     pub text: usize,
 }
 
-impl Limits {
+impl JsonLimits {
     /// Checks the JSON document `text` against the limits without keeping any of it.
     ///
     /// # Errors
     /// Message that says which limit is exceeded. Invalid JSON is not an error here; the reader of the document reports it.
-    pub fn hold(self, text: &str) -> Result<(), String> {
+    pub fn check(self, text: &str) -> Result<(), String> {
         let mut left = self.values;
         match (Count { left: &mut left, limits: self }).deserialize(&mut serde_json::Deserializer::from_str(text)) {
             Err(error) if error.is_data() => Err(error.to_string()),
@@ -28,7 +28,7 @@ impl Limits {
 /// Counts the values of a document without keeping any.
 struct Count<'a> {
     left: &'a mut u64,
-    limits: Limits,
+    limits: JsonLimits,
 }
 
 impl Count<'_> {
@@ -99,11 +99,11 @@ impl<'de> Visitor<'de> for Count<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::Limits;
+    use super::JsonLimits;
 
     #[test]
     fn what_a_document_may_hold_is_counted_wherever_it_stands() {
-        let limits = Limits { values: 5, text: 3 };
+        let limits = JsonLimits { values: 5, text: 3 };
         for (text, said) in [
             ("[1, [2, 3]]", None),
             ("[1, [2, 3], 4]", Some("holds more than 5 values")),
@@ -112,7 +112,7 @@ mod tests {
             (r#"{"abcd": 1}"#, Some("holds a text of 4 bytes; at most 3 are read")),
             ("[1, [2", None),
         ] {
-            let held = limits.hold(text).err();
+            let held = limits.check(text).err();
             assert!(
                 held.as_deref().map_or(said.is_none(), |error| error.contains(said.unwrap_or("?"))),
                 "{text}: {held:?}"

@@ -2,7 +2,7 @@
 
 use super::value::Json;
 use crate::error::{Error, ErrorKind, Result};
-use crate::fetch::{ByteSource, Memory, hold};
+use crate::fetch::{ByteSource, MemorySource, check_memory};
 
 /// Number of bytes read at once.
 pub(super) const BLOCK: usize = 256 * 1024;
@@ -23,7 +23,7 @@ pub fn parse(source: &dyn ByteSource) -> Result<Json> {
 
 /// Parses a whole document in memory. Error messages call it `name`.
 pub fn parse_bytes(name: &str, bytes: &[u8]) -> Result<Json> {
-    parse(&Memory::new(name, bytes.to_vec()))
+    parse(&MemorySource::new(name, bytes.to_vec()))
 }
 
 /// A pull parser over a byte source.
@@ -54,7 +54,7 @@ impl<'a> Parser<'a> {
             depth: 0,
             repeated_keys: 0,
             held: 0,
-            memory: source.memory(),
+            memory: source.memory_limit(),
         }
     }
 
@@ -95,12 +95,12 @@ impl<'a> Parser<'a> {
     /// Adds `bytes` to the memory of the current value.
     fn keep(&mut self, bytes: usize) -> Result<()> {
         self.held = self.held.saturating_add(bytes);
-        self.hold(self.held)
+        self.check_memory(self.held)
     }
 
     /// Returns an error if a value takes more bytes than its file grants.
-    pub(super) fn hold(&self, bytes: usize) -> Result<()> {
-        if bytes as u64 > self.memory { hold(self.source, bytes) } else { Ok(()) }
+    pub(super) fn check_memory(&self, bytes: usize) -> Result<()> {
+        if bytes as u64 > self.memory { check_memory(self.source, bytes) } else { Ok(()) }
     }
 
     /// Reads a value, or a part of one.

@@ -62,7 +62,7 @@ impl Tape {
     }
 
     fn value(&mut self, parser: &mut Parser<'_>) -> Result<()> {
-        parser.hold(self.nodes.len() * size_of::<Node>() + self.texts.len())?;
+        parser.check_memory(self.nodes.len() * size_of::<Node>() + self.texts.len())?;
         match parser.peek()? {
             Some(b'{') => self.object(parser),
             Some(b'[') => self.array(parser),
@@ -244,10 +244,10 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::fetch::Memory;
+    use crate::fetch::MemorySource;
 
     fn on_tape(text: &str) -> Result<(Json, bool)> {
-        let source = Memory::new("test.json", text.as_bytes().to_vec());
+        let source = MemorySource::new("test.json", text.as_bytes().to_vec());
         let (mut parser, mut tape) = (Parser::new(&source), Tape::default());
         tape.read(&mut parser)?;
         parser.end()?;
@@ -255,7 +255,7 @@ mod tests {
     }
 
     fn as_tree(text: &str) -> Result<(Json, bool)> {
-        let source = Memory::new("test.json", text.as_bytes().to_vec());
+        let source = MemorySource::new("test.json", text.as_bytes().to_vec());
         let mut parser = Parser::new(&source);
         let value = parser.value()?;
         parser.end()?;

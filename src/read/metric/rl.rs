@@ -4,8 +4,8 @@
 //! the first condition that fits. A name that fits none keeps the role that it has in other runs, except that an unknown loss
 //! counts as that of the policy.
 
-use super::role::{is_grad_norm, is_learning_rate, performance, role};
-use super::words::{Words, holds};
+use super::role::{is_grad_norm, is_learning_rate, performance_role, role};
+use super::words::{Words, contains_sequence};
 use crate::kind::Role;
 
 /// Prefixes that trainers put in front of the same metric.
@@ -20,8 +20,8 @@ const STATISTICS: [&str; 3] = ["max", "min", "std"];
 /// Role of a metric in a run of reinforcement learning, from its canonical name.
 pub fn role_in_rl(canonical: &str) -> Role {
     let lower = canonical.to_ascii_lowercase();
-    let words = Words::of(&lower);
-    performance(&words).or_else(|| named(&lower, &words)).unwrap_or_else(|| match role(&lower) {
+    let words = Words::from_name(&lower);
+    performance_role(&words).or_else(|| rl_role(&lower, &words)).unwrap_or_else(|| match role(&lower) {
         Role::Loss => Role::Centred,
         other => other,
     })
@@ -30,23 +30,23 @@ pub fn role_in_rl(canonical: &str) -> Role {
 /// Whether the metrics are those of reinforcement learning: one of `metrics` is a reward, and one of `companions` belongs to the
 /// training of a policy.
 pub fn is_rl<'n>(mut metrics: impl Iterator<Item = &'n str>, mut companions: impl Iterator<Item = &'n str>) -> bool {
-    let of = |name: &str| named(name, &Words::of(name));
+    let of = |name: &str| rl_role(name, &Words::from_name(name));
     let trained = |name: &str| match of(name) {
         Some(Role::Entropy | Role::Kl | Role::ClipFraction | Role::Mismatch) => true,
-        Some(Role::Centred) => Words::of(name).has(&["pg", "policy", "actor"]),
+        Some(Role::Centred) => Words::from_name(name).contains_any(&["pg", "policy", "actor"]),
         _ => false,
     };
     metrics.any(|name| of(name) == Some(Role::Reward)) && companions.any(trained)
 }
 
 /// Role of a name by the conditions for reinforcement learning; `None` if none fits.
-fn named<'n>(canonical: &'n str, words: &Words<'n>) -> Option<Role> {
+fn rl_role<'n>(canonical: &'n str, words: &Words<'n>) -> Option<Role> {
     let without = |name: &'n str| FOLDERS.iter().find_map(|folder| name.strip_prefix(folder)?.strip_prefix('/'));
     let bare = std::iter::successors(Some(canonical), |name| without(name)).last().unwrap_or(canonical);
-    let last = words.last();
+    let last = words.last_part();
     let is = |names: &[&str]| names.contains(&bare);
     let starts = |names: &[&str]| names.iter().any(|name| bare.starts_with(name));
-    let has = |list: &[&str]| words.has(list);
+    let has = |list: &[&str]| words.contains_any(list);
     let held_out = bare.split(['/', '_']).next().is_some_and(|first| EVALUATIONS.contains(&first));
     let statistic = last.iter().any(|word| STATISTICS.contains(word)) || has(&["frac", "variance", "var"]);
     let probabilities = mismatch(bare, words);
@@ -75,7 +75,7 @@ fn named<'n>(canonical: &'n str, words: &Words<'n>) -> Option<Role> {
     } else if starts(&["pg_clipfrac", "clip_ratio", "probs_ratio_clamped"])
         || has(&["clipfrac", "clipfraction"])
         || last.ends_with(&["clip", "ratio"])
-        || holds(last, &["clip", "fraction"])
+        || contains_sequence(last, &["clip", "fraction"])
     {
         Role::ClipFraction
     } else if is_length(bare, words) {
@@ -86,7 +86,7 @@ fn named<'n>(canonical: &'n str, words: &Words<'n>) -> Option<Role> {
         Role::Kl
     } else if canonical.ends_with("rollout/rewards")
         || is(&["advantages/mean", "returns/mean", "loss", "loss/policy"])
-        || ["pg", "policy", "actor"].iter().any(|word| holds(last, &[word, "loss"]))
+        || ["pg", "policy", "actor"].iter().any(|word| contains_sequence(last, &[word, "loss"]))
     {
         Role::Centred
     } else if is_reward(words) {
@@ -108,11 +108,11 @@ fn is_constant(bare: &str, words: &Words<'_>) -> bool {
             | "cliprange"
             | "kl_ctl"
             | "kl_ctl_value"
-    ) || words.last().last().is_some_and(|word| coefficient.contains(word))
+    ) || words.last_part().last().is_some_and(|word| coefficient.contains(word))
 }
 
 fn mismatch(bare: &str, words: &Words<'_>) -> bool {
-    let level = words.last().ends_with(&["ppl"]);
+    let level = words.last_part().ends_with(&["ppl"]);
     let starts = [
         "rollout_probs_diff",
         "rollout_actor_probs",
@@ -130,7 +130,7 @@ fn mismatch(bare: &str, words: &Words<'_>) -> bool {
 
 fn is_length(bare: &str, words: &Words<'_>) -> bool {
     let length = |word: &&str| matches!(*word, "length" | "lengths" | "len" | "lens");
-    let answer = words.has(&[
+    let answer = words.contains_any(&[
         "response",
         "responses",
         "completion",
@@ -141,14 +141,14 @@ fn is_length(bare: &str, words: &Words<'_>) -> bool {
         "gen",
         "generation",
     ]);
-    let prompt = words.has(&["prompt", "prompts", "input", "total"]);
+    let prompt = words.contains_any(&["prompt", "prompts", "input", "total"]);
     let tokens = matches!(bare, "mean_gen_tokens_per_sample");
     tokens || answer && !prompt && words.subject().iter().any(length)
 }
 
 fn is_entropy(words: &Words<'_>) -> bool {
     let subject = words.subject();
-    !holds(subject, &["cross", "entropy"])
+    !contains_sequence(subject, &["cross", "entropy"])
         && (subject.ends_with(&["entropy"]) || subject.ends_with(&["entropy", "loss"]))
 }
 
@@ -157,8 +157,8 @@ fn is_entropy(words: &Words<'_>) -> bool {
 fn is_reward(words: &Words<'_>) -> bool {
     let subject = words.subject();
     let reward = |word: &&str| matches!(*word, "reward" | "rewards" | "score" | "scores");
-    let function = words.last() == ["mean"] && words.before().next() == Some(&["rewards"]);
-    let described = words.has(&["scale", "count", "num", "ratio", "penalty", "margin", "margins", "weight"]);
+    let function = words.last_part() == ["mean"] && words.earlier_parts().next() == Some(&["rewards"]);
+    let described = words.contains_any(&["scale", "count", "num", "ratio", "penalty", "margin", "margins", "weight"]);
     !described && (function || subject.last().is_some_and(reward))
 }
 

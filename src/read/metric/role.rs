@@ -1,6 +1,6 @@
 //! Roles of metrics, decided by whole words in all parts of their names.
 
-use super::words::{Words, holds, is_one_of, without_digits};
+use super::words::{Words, contains_sequence, is_one_of, without_digits};
 use crate::kind::{Better, Role};
 
 /// Words for a loss, as the last word of a metric's subject.
@@ -137,17 +137,17 @@ pub fn words_by_role() -> [(&'static str, &'static [&'static str]); 5] {
 pub fn role(canonical: &str) -> Role {
     // A canonical name may hold upper-case letters if a file has two spellings of one name.
     let lower = canonical.to_ascii_lowercase();
-    let words = Words::of(&lower);
-    if let Some(role) = performance(&words) {
+    let words = Words::from_name(&lower);
+    if let Some(role) = performance_role(&words) {
         return role;
     }
-    if is_learning_rate(words.last()) || words.before().any(|part| part == ["lr"]) {
+    if is_learning_rate(words.last_part()) || words.earlier_parts().any(|part| part == ["lr"]) {
         return Role::LearningRate;
     }
-    if is_grad_norm(words.last()) || is_norm_alone(words.last()) {
+    if is_grad_norm(words.last_part()) || is_norm_alone(words.last_part()) {
         return Role::GradNorm;
     }
-    if words.is_statistic() || words.last().iter().any(|word| ABOUT.contains(word)) {
+    if words.is_statistic() || words.last_part().iter().any(|word| ABOUT.contains(word)) {
         return Role::Other;
     }
     loss(&words).or_else(|| reward(&words)).or_else(|| score(&words)).unwrap_or(Role::Other)
@@ -158,13 +158,14 @@ pub(super) fn is_learning_rate(words: &[&str]) -> bool {
     let lr = |word: Option<&&str>| word.is_some_and(|word| without_digits(word) == "lr");
     // Ignore a number at the end, as in `current_lr_0`.
     let last = words.iter().rfind(|word| !without_digits(word).is_empty());
-    lr(words.first()) || lr(last) || holds(words, &["learning", "rate"]) || words == ["l", "r"]
+    lr(words.first()) || lr(last) || contains_sequence(words, &["learning", "rate"]) || words == ["l", "r"]
 }
 
 /// Whether the words name the norm of a gradient.
 pub(super) fn is_grad_norm(words: &[&str]) -> bool {
     let joined = |word: &&str| matches!(*word, "gnorm" | "gradnorm" | "grdn");
-    words.iter().any(joined) || ["grad", "gradient", "gradients"].iter().any(|grad| holds(words, &[grad, "norm"]))
+    words.iter().any(joined)
+        || ["grad", "gradient", "gradients"].iter().any(|grad| contains_sequence(words, &[grad, "norm"]))
 }
 
 /// Whether the words name only a norm, which is then taken for the norm of the gradient.
@@ -182,15 +183,15 @@ fn loss(words: &Words<'_>) -> Option<Role> {
     let ends = subject.last().is_some_and(|word| is_loss(word)) || subject.ends_with(&["cross", "entropy"]);
     // In `loss_cls` and `loss/policy` the part of the loss follows the word `loss`.
     let begins = subject.first().is_some_and(|word| is_loss(word));
-    let within = words.before().any(|part| part.last().is_some_and(|word| is_loss(word)));
+    let within = words.earlier_parts().any(|part| part.last().is_some_and(|word| is_loss(word)));
     if !ends && !begins && !within {
         return None;
     }
-    let part = words.has(&PARTS) && !holds(subject, &["cross", "entropy"]);
+    let part = words.contains_any(&PARTS) && !contains_sequence(subject, &["cross", "entropy"]);
     let named_part = !ends && subject.iter().any(|word| !is_whole(word));
     Some(if words.is_held_out() {
         Role::EvalLoss
-    } else if words.has(&VALUE) && !ends_in_aggregate(words, "value") {
+    } else if words.contains_any(&VALUE) && !ends_in_aggregate(words, "value") {
         Role::ValueLoss
     } else if part || named_part {
         Role::AuxiliaryLoss
@@ -201,10 +202,10 @@ fn loss(words: &Words<'_>) -> Option<Role> {
 
 /// Whether `word` only ends a name and describes the kind of number, as in `loss_value`.
 fn ends_in_aggregate(words: &Words<'_>, word: &str) -> bool {
-    words.last().last() == Some(&word)
+    words.last_part().last() == Some(&word)
         && words.all().filter(|other| VALUE.contains(other)).count() == 1
         && words.subject().last().is_some_and(|subject| is_loss(subject))
-        && words.last().len() > 1
+        && words.last_part().len() > 1
 }
 
 /// Whether a metric with this word next to `loss` is still the whole loss.
@@ -223,16 +224,16 @@ fn reward(words: &Words<'_>) -> Option<Role> {
 
 fn score(words: &Words<'_>) -> Option<Role> {
     // A name such as `grad_acc_steps` is a count, not an accuracy.
-    let counts = words.has(&["grad", "gradient", "steps"]);
+    let counts = words.contains_any(&["grad", "gradient", "steps"]);
     let named = names_score(words) || names_error(words);
-    ((named && !counts) || holds(words.subject(), &["exact", "match"])).then_some(Role::EvalScore)
+    ((named && !counts) || contains_sequence(words.subject(), &["exact", "match"])).then_some(Role::EvalScore)
 }
 
 fn names_score(words: &Words<'_>) -> bool {
     let is_score = |word: &&str| {
         is_one_of(word, &SCORES) || word.starts_with("rouge") || word.starts_with("bleu") || word.ends_with("accuracy")
     };
-    words.subject().iter().any(is_score) || words.before().any(|part| part.last().is_some_and(is_score_word))
+    words.subject().iter().any(is_score) || words.earlier_parts().any(|part| part.last().is_some_and(is_score_word))
 }
 
 fn is_score_word(word: &&str) -> bool {
@@ -244,17 +245,17 @@ fn names_error(words: &Words<'_>) -> bool {
 }
 
 /// Whether a loss is only a part, which regularises, balances or trains a value function. Parts are noisier than the main loss.
-pub fn is_part(canonical: &str) -> bool {
+pub fn is_loss_part(canonical: &str) -> bool {
     let lower = canonical.to_ascii_lowercase();
-    let words = Words::of(&lower);
-    words.has(&PARTS) || words.has(&VALUE)
+    let words = Words::from_name(&lower);
+    words.contains_any(&PARTS) || words.contains_any(&VALUE)
 }
 
 /// Direction in which a metric improves, by its canonical name and its role; `None` if neither direction is better.
-pub fn better(canonical: &str, role: Role) -> Option<Better> {
+pub fn better_direction(canonical: &str, role: Role) -> Option<Better> {
     let lower = canonical.to_ascii_lowercase();
     match role {
-        Role::EvalScore if names_error(&Words::of(&lower)) => Some(Better::Lower),
+        Role::EvalScore if names_error(&Words::from_name(&lower)) => Some(Better::Lower),
         Role::EvalScore | Role::Reward | Role::Throughput => Some(Better::Higher),
         Role::Loss | Role::AuxiliaryLoss | Role::EvalLoss | Role::ValueLoss | Role::Time | Role::Memory => {
             Some(Better::Lower)
@@ -266,17 +267,17 @@ pub fn better(canonical: &str, role: Role) -> Option<Better> {
 /// Whether a metric is a count, which is not a result of a run.
 pub fn is_count(canonical: &str) -> bool {
     let lower = canonical.to_ascii_lowercase();
-    let words = Words::of(&lower);
-    role(canonical) == Role::Other && words.last().iter().any(|word| COUNTS.contains(word))
+    let words = Words::from_name(&lower);
+    role(canonical) == Role::Other && words.last_part().iter().any(|word| COUNTS.contains(word))
 }
 
 /// Role of a metric of time, speed or memory; `None` for any other metric.
-pub(super) fn performance(words: &Words<'_>) -> Option<Role> {
-    let last = words.last();
+pub(super) fn performance_role(words: &Words<'_>) -> Option<Role> {
+    let last = words.last_part();
     let any = |list: &[&str]| last.iter().any(|word| list.contains(word));
     // Times come first, because `timing_s/reward` is the time that rewards took. After that, a name that ends with a loss is a loss.
     let timed = |part: &[&str]| matches!(part.first(), Some(&"timing" | &"time" | &"timer" | &"timers"));
-    if words.before().any(timed) {
+    if words.earlier_parts().any(timed) {
         return Some(Role::Time);
     }
     if last.last().is_some_and(|word| is_loss(word)) {
@@ -285,7 +286,7 @@ pub(super) fn performance(words: &Words<'_>) -> Option<Role> {
     if any(&["mem", "memory", "memo", "gpumem", "vram"]) {
         return Some(Role::Memory);
     }
-    let per_second = ["sec", "second", "s"].iter().any(|unit| holds(last, &["per", unit]))
+    let per_second = ["sec", "second", "s"].iter().any(|unit| contains_sequence(last, &["per", unit]))
         || matches!(last, ["s" | "sec" | "second"]);
     if per_second || any(&["throughput", "tflop", "tflops", "tps", "mfu", "tgs", "fps", "ips", "wps", "ups", "speed"]) {
         return Some(Role::Throughput);
@@ -296,10 +297,10 @@ pub(super) fn performance(words: &Words<'_>) -> Option<Role> {
 /// Whether a canonical name without a role looks like a training loss or a reward, which are the main metrics of a run.
 pub fn looks_like_goal(canonical: &str) -> bool {
     let lower = canonical.to_ascii_lowercase();
-    let words = Words::of(&lower);
+    let words = Words::from_name(&lower);
     let is_goal = |word: &str| is_loss(word) || word.starts_with("loss") || word.starts_with("reward");
     let named = words.all().any(is_goal) && !lower.contains("lossscale");
-    role(canonical) == Role::Other && named && !words.is_statistic() && !words.has(&ABOUT)
+    role(canonical) == Role::Other && named && !words.is_statistic() && !words.contains_any(&ABOUT)
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ pub(super) struct Words<'n> {
 
 impl<'n> Words<'n> {
     /// Splits a canonical name into words, without text in brackets at the end of a part (`map50(b)`).
-    pub(super) fn of(canonical: &'n str) -> Self {
+    pub(super) fn from_name(canonical: &'n str) -> Self {
         let words = |part: &'n str| -> Vec<&'n str> {
             let name = part.split_once('(').map_or(part, |(name, _)| name);
             let name = if name.is_empty() { part } else { name };
@@ -27,12 +27,12 @@ impl<'n> Words<'n> {
     }
 
     /// Words of the last part.
-    pub(super) fn last(&self) -> &[&'n str] {
+    pub(super) fn last_part(&self) -> &[&'n str] {
         self.parts.last().map_or(&[], Vec::as_slice)
     }
 
     /// Words of each part before the last.
-    pub(super) fn before(&self) -> impl Iterator<Item = &[&'n str]> {
+    pub(super) fn earlier_parts(&self) -> impl Iterator<Item = &[&'n str]> {
         self.parts.iter().take(self.parts.len().saturating_sub(1)).map(Vec::as_slice)
     }
 
@@ -51,13 +51,13 @@ impl<'n> Words<'n> {
     }
 
     /// Whether any word is one of `words`.
-    pub(super) fn has(&self, words: &[&str]) -> bool {
+    pub(super) fn contains_any(&self, words: &[&str]) -> bool {
         self.all().any(|word| words.contains(&word))
     }
 
     /// Whether the name belongs to a spread or an extreme.
     pub(super) fn is_statistic(&self) -> bool {
-        let part = self.last();
+        let part = self.last_part();
         let is = |word: Option<&&str>| word.is_some_and(|word| STATISTICS.contains(word));
         is(part.first()) || is(part.last()) || is(self.subject().last())
     }
@@ -66,7 +66,7 @@ impl<'n> Words<'n> {
     pub(super) fn is_held_out(&self) -> bool {
         let glued = |word: &str| word.strip_suffix("loss").is_some_and(|data| HELD_OUT.contains(&data));
         let dev = self.parts.iter().any(|part| part.first() == Some(&"dev"));
-        dev || self.has(&HELD_OUT) || self.all().any(glued)
+        dev || self.contains_any(&HELD_OUT) || self.all().any(glued)
     }
 }
 
@@ -85,6 +85,6 @@ fn is_aggregate(word: &str) -> bool {
 }
 
 /// Whether `words` contains the words `wanted` next to each other.
-pub(super) fn holds(words: &[&str], wanted: &[&str]) -> bool {
+pub(super) fn contains_sequence(words: &[&str], wanted: &[&str]) -> bool {
     words.windows(wanted.len()).any(|part| part == wanted)
 }

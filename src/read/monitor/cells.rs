@@ -1,11 +1,11 @@
 //! Header and cells of a monitor's table.
 
-use super::place::Place;
-use super::row::{Row, Statistics, says_absent};
-use super::texts::{Name, Texts};
-use super::version::Version;
+use super::place::MonitorPlace;
+use super::row::{MonitorRow, MonitorStatistics, says_absent};
+use super::texts::{Name, TableTexts};
+use super::version::MonitorVersion;
 use crate::kind::{MonitorKind, Statistic};
-use crate::read::account::{Account, numbers_of};
+use crate::read::account::{UnreadNumbers, numbers_in_text};
 use crate::read::decimal;
 use crate::read::metric;
 
@@ -36,9 +36,9 @@ const KNOWN: [&str; 2] = [
 
 /// The header of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Header {
+pub struct MonitorHeader {
     /// The tool that wrote it.
-    pub version: Version,
+    pub version: MonitorVersion,
     columns: Vec<Column>,
     /// Indices and names of the unknown columns.
     unread: Vec<(usize, String)>,
@@ -47,15 +47,15 @@ pub struct Header {
 /// Error of a line that cannot be read as a row.
 pub(super) struct Broken;
 
-impl Header {
+impl MonitorHeader {
     /// Reads the first line of a table; `None` if another tool wrote it.
     pub fn parse(line: &[u8]) -> Option<Self> {
         let line = line.strip_prefix("\u{feff}".as_bytes()).unwrap_or(line);
         let line = std::str::from_utf8(line).ok()?.trim_end_matches(['\r', '\n']);
         let names: Vec<&str> = line.split(',').map(str::trim).collect();
         let version = match names.as_slice() {
-            ["vpp_stage", "name", "step", ..] => Version::V1,
-            ["vpp_stage", "step", "module_name", "scope", ..] => Version::V2,
+            ["vpp_stage", "name", "step", ..] => MonitorVersion::V1,
+            ["vpp_stage", "step", "module_name", "scope", ..] => MonitorVersion::V2,
             _ => return None,
         };
         let column = |name: &str| match name {
@@ -90,7 +90,7 @@ impl Header {
     }
 
     /// Records the numbers of a line in unknown columns.
-    pub(super) fn note_unread(&self, line: &[u8], account: &mut Account) {
+    pub(super) fn note_unread(&self, line: &[u8], account: &mut UnreadNumbers) {
         let Some(line) = Some(line).filter(|_| !self.unread.is_empty()).and_then(|line| std::str::from_utf8(line).ok())
         else {
             return;
@@ -98,23 +98,23 @@ impl Header {
         let cells: Vec<&str> = Cells(Some(line)).collect();
         for (place, name) in &self.unread {
             let cell = cells.get(*place).copied().unwrap_or_default();
-            let values = numbers_of(cell);
+            let values = numbers_in_text(cell);
             if !values.is_empty() {
-                let names = Some(name.clone()).filter(|name| metric::is_told(&metric::canonical(name)));
-                account.take(&format!("{name}: {cell}"), names.into_iter().collect(), &values);
+                let names = Some(name.clone()).filter(|name| metric::is_key_metric(&metric::canonical(name)));
+                account.add_text(&format!("{name}: {cell}"), names.into_iter().collect(), &values);
             }
         }
     }
 
     /// Reads a line; `None` if it is not a row under this header.
-    pub fn read(&self, line: &[u8], place: &Place) -> Option<Row> {
-        Some(self.line(line, place).ok()??.into_row(self.version, &Texts::default()))
+    pub fn read(&self, line: &[u8], place: &MonitorPlace) -> Option<MonitorRow> {
+        Some(self.line(line, place).ok()??.into_row(self.version, &TableTexts::default()))
     }
 
     /// Reads the cells of a line; `Ok(None)` for a line of a communication table that is left out.
-    pub(super) fn line<'l>(&self, line: &'l [u8], place: &Place) -> Result<Option<Line<'l>>, Broken> {
+    pub(super) fn line<'l>(&self, line: &'l [u8], place: &MonitorPlace) -> Result<Option<Line<'l>>, Broken> {
         let line = std::str::from_utf8(line).map_err(|_| Broken)?;
-        if self.version == Version::V1 && place.kinds() == [MonitorKind::Comm] {
+        if self.version == MonitorVersion::V1 && place.kinds() == [MonitorKind::Comm] {
             return Ok(self.shifted(line, place));
         }
         let mut cells = Cells(Some(line));
@@ -130,7 +130,7 @@ impl Header {
 
     /// Reads a line of V1's communication table. Its cells are `name, first statistic, step, other statistics`, in another order than
     /// its header.
-    fn shifted<'l>(&self, line: &'l str, place: &Place) -> Option<Line<'l>> {
+    fn shifted<'l>(&self, line: &'l str, place: &MonitorPlace) -> Option<Line<'l>> {
         let statistics: Vec<Column> =
             self.columns.iter().copied().filter(|column| !is_key(*column) && *column != Column::MicroStep).collect();
         let (first, rest) = statistics.split_first()?;
@@ -143,7 +143,7 @@ impl Header {
         for (column, cell) in columns.into_iter().zip(Cells(Some(line))) {
             raw.take(column, cell).ok()?;
         }
-        raw.finish(Version::V1, place).ok()
+        raw.finish(MonitorVersion::V1, place).ok()
     }
 }
 
@@ -164,7 +164,7 @@ pub(super) struct Line<'l> {
     /// Micro step, if the table counts them.
     pub(super) micro_step: Option<u64>,
     /// The statistics.
-    pub(super) statistics: Statistics,
+    pub(super) statistics: MonitorStatistics,
     /// Number of NaN elements, if it was recorded.
     pub(super) nans: Option<f64>,
     /// Shape and element type, if they were recorded.
@@ -178,10 +178,10 @@ impl Line<'_> {
     }
 
     /// Converts the line into a row that shares stored texts.
-    pub(super) fn into_row(self, version: Version, texts: &Texts) -> Row {
+    pub(super) fn into_row(self, version: MonitorVersion, texts: &TableTexts) -> MonitorRow {
         let Name { written, canonical } = texts.name(self.name, self.kind, version);
         let [shape, dtype] = self.words.map(|word| word.map(|word| texts.word(word)));
-        Row {
+        MonitorRow {
             kind: self.kind,
             stage: self.stage,
             name: written,
@@ -204,7 +204,7 @@ struct Raw<'l> {
     step: Option<u64>,
     scope: Option<&'l str>,
     micro_step: Option<u64>,
-    statistics: Statistics,
+    statistics: MonitorStatistics,
     nans: Option<f64>,
     words: [Option<&'l str>; 2],
 }
@@ -229,16 +229,16 @@ impl<'l> Raw<'l> {
         Ok(())
     }
 
-    fn finish(self, version: Version, place: &Place) -> Result<Line<'l>, Broken> {
+    fn finish(self, version: MonitorVersion, place: &MonitorPlace) -> Result<Line<'l>, Broken> {
         let kind = match version {
-            Version::V1 => *place.kinds().first().ok_or(Broken)?,
-            Version::V2 => kind_of_scope(self.scope.unwrap_or_default()).ok_or(Broken)?,
+            MonitorVersion::V1 => *place.kinds().first().ok_or(Broken)?,
+            MonitorVersion::V2 => kind_of_scope(self.scope.unwrap_or_default()).ok_or(Broken)?,
         };
         let micro_step = match (version, kind) {
             // V1 counts micro steps from 0, V2 from 1. For a reduced gradient V2 writes the number of micro steps instead.
-            (Version::V2, MonitorKind::GradUnreduced) => self.micro_step.map(|number| number.saturating_sub(1)),
-            (Version::V2, _) => None,
-            (Version::V1, _) => self.micro_step,
+            (MonitorVersion::V2, MonitorKind::GradUnreduced) => self.micro_step.map(|number| number.saturating_sub(1)),
+            (MonitorVersion::V2, _) => None,
+            (MonitorVersion::V1, _) => self.micro_step,
         };
         Ok(Line {
             kind,
@@ -278,7 +278,7 @@ fn number(cell: &str) -> Result<f64, Broken> {
     if cell.is_empty() {
         return Ok(f64::NAN);
     }
-    decimal::nearest(cell.as_bytes()).or_else(|| cell.parse().ok()).ok_or(Broken)
+    decimal::nearest_f64(cell.as_bytes()).or_else(|| cell.parse().ok()).ok_or(Broken)
 }
 
 /// Iterator over the cells of a line. A quoted cell may hold commas.
@@ -310,23 +310,23 @@ impl<'l> Iterator for Cells<'l> {
 mod tests {
     use super::*;
 
-    fn header(text: &str) -> Header {
-        Header::parse(text.as_bytes()).expect("a header")
+    fn header(text: &str) -> MonitorHeader {
+        MonitorHeader::parse(text.as_bytes()).expect("a header")
     }
 
     #[test]
     fn headers_of_both_versions_are_told_from_others() {
-        assert_eq!(header("\u{feff}vpp_stage,name,step,norm\r").version, Version::V1);
-        assert_eq!(header("vpp_stage,step,module_name,scope,norm").version, Version::V2);
+        assert_eq!(header("\u{feff}vpp_stage,name,step,norm\r").version, MonitorVersion::V1);
+        assert_eq!(header("vpp_stage,step,module_name,scope,norm").version, MonitorVersion::V2);
         for other in ["step,loss", "a,b,c,d,e,norm", "vpp_stage,step,name,norm", ""] {
-            assert_eq!(Header::parse(other.as_bytes()), None, "{other}");
+            assert_eq!(MonitorHeader::parse(other.as_bytes()), None, "{other}");
         }
     }
 
     #[test]
     fn a_row_without_a_tensor_is_told_from_nan() {
         let header = header("vpp_stage,name,step,norm,nans,shape,dtype");
-        let place = Place::of("a-rank0-b/actv_grad_0-4.csv");
+        let place = MonitorPlace::from_path("a-rank0-b/actv_grad_0-4.csv");
         let row = |line: &str| header.read(line.as_bytes(), &place).expect("a row");
         assert!(row("0,fc.input,0,nan,nan,nan,nan").is_absent());
         assert!(!row("0,fc.input,0,nan,3,[4],torch.float32").is_absent());
@@ -336,7 +336,7 @@ mod tests {
     #[test]
     fn communication_of_v1_is_read_as_it_is_shifted_or_left_out() {
         let header = header("vpp_stage,name,step,norm,min,max");
-        let place = Place::of("a-rank0-b/other_0-4.csv");
+        let place = MonitorPlace::from_path("a-rank0-b/other_0-4.csv");
         let row = header.read(b"all_reduce,2.5,3,-1.0,1.0", &place).expect("a shifted row");
         assert_eq!((&*row.name, row.step, row.statistics.get(Statistic::Norm)), ("all_reduce", 3, Some(2.5)));
         assert!(header.line(b"all_reduce,2.5,3,-1.0,1.0,2.5,-1.0", &place).is_ok_and(|row| row.is_none()));
@@ -345,13 +345,13 @@ mod tests {
     #[test]
     fn numbers_of_a_column_that_is_not_known_are_noted() {
         let header = header("vpp_stage,name,step,norm,kurtosis,zeros,id,dtype");
-        let mut account = Account::default();
+        let mut account = UnreadNumbers::default();
         header.note_unread(b"0,fc.weight,1,2.5,3.5,7,140233,torch.float32", &mut account);
         header.note_unread(b"0,fc.bias,1,2.5,nan,7,140233,torch.float32", &mut account);
         let [unread] = account.shapes() else { panic!("{account:?}") };
         assert_eq!((unread.shape.as_str(), unread.count, unread.names.len()), ("kurtosis: #", 2, 0));
         assert!(unread.columns[0][1].is_nan());
-        let known = Header::parse(b"vpp_stage,name,step,norm,zeros").expect("a header");
+        let known = MonitorHeader::parse(b"vpp_stage,name,step,norm,zeros").expect("a header");
         known.note_unread(b"0,fc.bias,1,2.5,7", &mut account);
         assert_eq!(account.shapes().len(), 1);
     }

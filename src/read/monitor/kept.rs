@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::cells::Line;
-use super::row::{Row, Statistics};
-use super::texts::{Name, Texts};
-use super::version::Version;
+use super::row::{MonitorRow, MonitorStatistics};
+use super::texts::{Name, TableTexts};
+use super::version::MonitorVersion;
 use crate::hash::{self, ByHash};
 use crate::kind::{MonitorKind, Statistic};
 
@@ -20,9 +20,9 @@ const SHARE: u64 = 2;
 
 /// Counter of the memory that the rows of all tables of a run take.
 #[derive(Clone, Debug, Default)]
-pub struct Taken(Arc<AtomicU64>);
+pub struct RowMemory(Arc<AtomicU64>);
 
-impl Taken {
+impl RowMemory {
     /// Creates a counter with no memory left, so that every table is read again for each of its steps.
     pub fn all() -> Self {
         Self(Arc::new(AtomicU64::new(u64::MAX / SHARE)))
@@ -98,7 +98,7 @@ impl Numbers {
 
 /// Rows of a table.
 #[derive(Debug)]
-pub(super) struct Kept {
+pub(super) struct KeptRows {
     /// Statistics of each row, and whether rows have a number of NaN elements.
     columns: (Vec<Statistic>, bool),
     heads: Vec<Head>,
@@ -108,19 +108,19 @@ pub(super) struct Kept {
     numbers: Vec<Numbers>,
     /// Numbers of the last rows, which do not fill a part yet.
     last: Vec<f64>,
-    taken: Taken,
+    taken: RowMemory,
     bytes: u64,
 }
 
-impl Drop for Kept {
+impl Drop for KeptRows {
     fn drop(&mut self) {
         self.taken.0.fetch_sub(self.bytes, Ordering::Relaxed);
     }
 }
 
-impl Kept {
+impl KeptRows {
     /// Creates an empty store whose memory is counted in `taken`.
-    pub(super) fn new(taken: Taken) -> Self {
+    pub(super) fn new(taken: RowMemory) -> Self {
         Self {
             columns: (Vec::new(), false),
             heads: Vec::new(),
@@ -135,7 +135,13 @@ impl Kept {
 
     /// Adds the row of a line, and its texts to `texts`; returns false if it does not fit into memory. `of_file` is the number of
     /// bytes that one file may take.
-    pub(super) fn add(&mut self, line: &Line<'_>, version: Version, texts: &mut Texts, of_file: u64) -> bool {
+    pub(super) fn add(
+        &mut self,
+        line: &Line<'_>,
+        version: MonitorVersion,
+        texts: &mut TableTexts,
+        of_file: u64,
+    ) -> bool {
         if self.rows.is_empty() {
             let statistics = line.statistics.written().map(|(statistic, _)| statistic).collect();
             self.columns = (statistics, line.nans.is_some());
@@ -173,7 +179,7 @@ impl Kept {
     }
 
     /// Index of the head of a line; `None` if a new head does not fit into memory.
-    fn head(&mut self, line: &Line<'_>, version: Version, texts: &mut Texts, of_file: u64) -> Option<u32> {
+    fn head(&mut self, line: &Line<'_>, version: MonitorVersion, texts: &mut TableTexts, of_file: u64) -> Option<u32> {
         let last = self.rows.last().and_then(|last| self.heads.get(usize::try_from(*last).ok()?));
         let expected = last.map_or(0, |last| last.next);
         let place = match self.heads.get(usize::try_from(expected).ok()?) {
@@ -191,8 +197,8 @@ impl Kept {
         Some(place)
     }
 
-    fn found(&mut self, line: &Line<'_>, version: Version, texts: &mut Texts, of_file: u64) -> Option<u32> {
-        let hash = hash::of(&(line.kind, line.stage, line.name, line.micro_step, line.words));
+    fn found(&mut self, line: &Line<'_>, version: MonitorVersion, texts: &mut TableTexts, of_file: u64) -> Option<u32> {
+        let hash = hash::hash_of(&(line.kind, line.stage, line.name, line.micro_step, line.words));
         if let Some(place) = self.by_hash.get(&hash) {
             return Some(*place);
         }
@@ -209,13 +215,13 @@ impl Kept {
     }
 
     /// Rows `first..first + count`, which all belong to `step`.
-    pub(super) fn rows(&self, first: usize, count: usize, step: u64) -> impl Iterator<Item = Row> + '_ {
+    pub(super) fn rows(&self, first: usize, count: usize, step: u64) -> impl Iterator<Item = MonitorRow> + '_ {
         let places = self.rows.get(first..first.saturating_add(count)).unwrap_or_default();
         places.iter().zip(first..).filter_map(move |(head, place)| {
             let head = self.heads.get(usize::try_from(*head).ok()?)?;
             let (statistics, nans) = self.numbers_of(place)?;
             let [shape, dtype] = head.words.clone();
-            Some(Row {
+            Some(MonitorRow {
                 kind: head.kind,
                 stage: head.stage,
                 name: head.name.written.clone(),
@@ -230,10 +236,10 @@ impl Kept {
         })
     }
 
-    fn numbers_of(&self, row: usize) -> Option<(Statistics, Option<f64>)> {
+    fn numbers_of(&self, row: usize) -> Option<(MonitorStatistics, Option<f64>)> {
         let (part, within) = (self.numbers.get(row / PART), row % PART * self.width());
         let get = |place| part.map_or_else(|| self.last.get(place).copied(), |part| part.get(place));
-        let mut statistics = Statistics::default();
+        let mut statistics = MonitorStatistics::default();
         for (statistic, place) in self.columns.0.iter().zip(within..) {
             statistics.set(*statistic, get(place)?);
         }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::version::Version;
+use super::version::MonitorVersion;
 use crate::kind::MonitorKind;
 
 /// Parts of names that come from wrappers: data parallelism, compilation, recomputation, sharding.
@@ -24,10 +24,10 @@ fn unwrapped(name: &str, kind: MonitorKind) -> Cow<'_, str> {
 
 /// Name without wrappers and without the differences between versions: V1 writes `X.input` and `X.input_1`, V2 writes `X.input.0`,
 /// `X.grad_input.1` and `X.weight.exp_avg`.
-pub(super) fn canonical(name: &str, kind: MonitorKind, version: Version) -> String {
+pub(super) fn canonical_name(name: &str, kind: MonitorKind, version: MonitorVersion) -> String {
     let name = &*unwrapped(name, kind);
     match kind {
-        MonitorKind::ExpAvg | MonitorKind::ExpAvgSq if version == Version::V2 => {
+        MonitorKind::ExpAvg | MonitorKind::ExpAvgSq if version == MonitorVersion::V2 => {
             let suffix = format!(".{}", kind.as_str());
             name.strip_suffix(suffix.as_str()).unwrap_or(name).to_owned()
         }
@@ -37,10 +37,10 @@ pub(super) fn canonical(name: &str, kind: MonitorKind, version: Version) -> Stri
 }
 
 /// Name of an input or output of a module in the form `module.input.0`; `None` for any other name.
-fn port(name: &str, version: Version) -> Option<String> {
+fn port(name: &str, version: MonitorVersion) -> Option<String> {
     let (rest, number) = match version {
-        Version::V2 => name.rsplit_once('.').filter(|(_, number)| is_number(number))?,
-        Version::V1 => match name.rsplit_once('_') {
+        MonitorVersion::V2 => name.rsplit_once('.').filter(|(_, number)| is_number(number))?,
+        MonitorVersion::V1 => match name.rsplit_once('_') {
             Some((rest, number)) if is_number(number) => (rest, number),
             _ => (name, "0"),
         },
@@ -75,27 +75,27 @@ mod tests {
     #[test]
     fn both_versions_give_one_name() {
         for (name, kind, version, expected) in [
-            ("fc1.input", MonitorKind::Actv, Version::V1, "fc1.input.0"),
-            ("fc1.input_1", MonitorKind::Actv, Version::V1, "fc1.input.1"),
-            (".input", MonitorKind::Actv, Version::V1, ".input.0"),
-            ("fc1.input.1", MonitorKind::Actv, Version::V2, "fc1.input.1"),
-            ("fc1.grad_output.0", MonitorKind::ActvGrad, Version::V2, "fc1.output.0"),
-            ("fc1.weight.exp_avg", MonitorKind::ExpAvg, Version::V2, "fc1.weight"),
-            ("fc1.weight", MonitorKind::ExpAvg, Version::V1, "fc1.weight"),
-            ("block_1", MonitorKind::Actv, Version::V1, "block_1"),
-            ("module.fc1.weight", MonitorKind::ParamOrigin, Version::V1, "fc1.weight"),
+            ("fc1.input", MonitorKind::Actv, MonitorVersion::V1, "fc1.input.0"),
+            ("fc1.input_1", MonitorKind::Actv, MonitorVersion::V1, "fc1.input.1"),
+            (".input", MonitorKind::Actv, MonitorVersion::V1, ".input.0"),
+            ("fc1.input.1", MonitorKind::Actv, MonitorVersion::V2, "fc1.input.1"),
+            ("fc1.grad_output.0", MonitorKind::ActvGrad, MonitorVersion::V2, "fc1.output.0"),
+            ("fc1.weight.exp_avg", MonitorKind::ExpAvg, MonitorVersion::V2, "fc1.weight"),
+            ("fc1.weight", MonitorKind::ExpAvg, MonitorVersion::V1, "fc1.weight"),
+            ("block_1", MonitorKind::Actv, MonitorVersion::V1, "block_1"),
+            ("module.fc1.weight", MonitorKind::ParamOrigin, MonitorVersion::V1, "fc1.weight"),
             (
                 "_orig_mod.module.blk.0._checkpoint_wrapped_module.fc.input_1",
                 MonitorKind::Actv,
-                Version::V1,
+                MonitorVersion::V1,
                 "blk.0.fc.input.1",
             ),
-            ("module.input", MonitorKind::Actv, Version::V1, ".input.0"),
-            ("module.module.grad_output.0", MonitorKind::ActvGrad, Version::V2, ".output.0"),
-            ("module.fc1.weight.exp_avg", MonitorKind::ExpAvg, Version::V2, "fc1.weight"),
-            ("modules.0.weight", MonitorKind::ParamOrigin, Version::V2, "modules.0.weight"),
+            ("module.input", MonitorKind::Actv, MonitorVersion::V1, ".input.0"),
+            ("module.module.grad_output.0", MonitorKind::ActvGrad, MonitorVersion::V2, ".output.0"),
+            ("module.fc1.weight.exp_avg", MonitorKind::ExpAvg, MonitorVersion::V2, "fc1.weight"),
+            ("modules.0.weight", MonitorKind::ParamOrigin, MonitorVersion::V2, "modules.0.weight"),
         ] {
-            assert_eq!(canonical(name, kind, version), expected, "{name}");
+            assert_eq!(canonical_name(name, kind, version), expected, "{name}");
         }
     }
 

@@ -7,7 +7,7 @@ const MOST_RANK: u64 = 1 << 20;
 
 /// Path of a table in a run's folder, and the facts in that path.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct MonitorPlace {
     /// Path, relative to the side's root.
     pub path: String,
     /// Name of the monitor's folder. It starts with a time, so a later start sorts after an earlier one.
@@ -22,9 +22,9 @@ pub struct Place {
     pub is_windowed: bool,
 }
 
-impl Place {
+impl MonitorPlace {
     /// Reads the facts in `path`.
-    pub fn of(path: &str) -> Self {
+    pub fn from_path(path: &str) -> Self {
         let (folders, file) = path.rsplit_once('/').unwrap_or(("", path));
         let folder = folders.rsplit('/').next().unwrap_or_default();
         let ranked = folders.rsplit('/').find_map(rank_of);
@@ -93,13 +93,13 @@ mod tests {
 
     #[test]
     fn rank_and_kind_stand_in_the_path() {
-        let place = Place::of("gpu/Nov22_20-14-57-rank12-2f27f46d/grad_unreduced_5-9.csv");
+        let place = MonitorPlace::from_path("gpu/Nov22_20-14-57-rank12-2f27f46d/grad_unreduced_5-9.csv");
         assert_eq!((place.rank, place.is_named, place.kinds()), (12, true, &[MonitorKind::GradUnreduced][..]));
-        let place = Place::of("rank_3/module_step0-2.csv");
+        let place = MonitorPlace::from_path("rank_3/module_step0-2.csv");
         assert_eq!((place.rank, place.is_windowed, place.kinds().len()), (3, true, 2));
-        let place = Place::of("logs/loss.csv");
+        let place = MonitorPlace::from_path("logs/loss.csv");
         assert_eq!((place.rank, place.is_named, place.is_windowed), (0, false, false));
-        assert!(!Place::of("rank_0/eval_0-4.csv").is_windowed);
-        assert_eq!(Place::of("rank_99999999999/param_step0-4.csv").rank, 0);
+        assert!(!MonitorPlace::from_path("rank_0/eval_0-4.csv").is_windowed);
+        assert_eq!(MonitorPlace::from_path("rank_99999999999/param_step0-4.csv").rank, 0);
     }
 }

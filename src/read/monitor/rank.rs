@@ -4,18 +4,18 @@ use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::cells::Header;
-use super::row::{Row, Statistics};
-use super::table::{Damage, Table};
-use super::version::Version;
+use super::cells::MonitorHeader;
+use super::row::{MonitorRow, MonitorStatistics};
+use super::table::{MonitorDamage, MonitorTable};
+use super::version::MonitorVersion;
 use crate::error::Result;
 use crate::hash::FastMap;
 use crate::kind::MonitorKind;
-use crate::read::account::Account;
+use crate::read::account::UnreadNumbers;
 
 /// A parameter of a model.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Parameter {
+pub struct MonitorParameter {
     /// Number of the model among the models that one process monitors.
     pub model: u64,
     /// Stage of the pipeline.
@@ -26,7 +26,7 @@ pub struct Parameter {
 
 /// Key of a tensor within a step, by which the rows of both sides are paired.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Keys {
+pub struct MonitorKey {
     /// Number of the model among the models that one process monitors.
     pub model: u64,
     /// Kind of the tensor.
@@ -41,14 +41,14 @@ pub struct Keys {
     pub occurrence: u64,
 }
 
-impl Keys {
+impl MonitorKey {
     /// Parameter with this name.
-    pub fn parameter(&self) -> Parameter {
-        Parameter { model: self.model, stage: self.stage, name: self.name.clone() }
+    pub fn parameter(&self) -> MonitorParameter {
+        MonitorParameter { model: self.model, stage: self.stage, name: self.name.clone() }
     }
 
     /// Splits the name into the path of the module and the parameter, input or output after it: `fc1` and `.input.0`.
-    pub fn module(&self) -> (&str, &str) {
+    pub fn split_module(&self) -> (&str, &str) {
         let before = |name: &str| name.rfind('.').unwrap_or(0);
         let mut end = before(&self.name);
         if self.kind.is_activation() {
@@ -66,31 +66,31 @@ impl Keys {
 
 /// A row with its key and its position.
 #[derive(Clone, Debug)]
-pub struct Keyed {
+pub struct KeyedRow {
     /// The key.
-    pub key: Keys,
+    pub key: MonitorKey,
     /// Position among the rows of its kind and step, from 1.
     pub order: u64,
     /// The row.
-    pub row: Row,
+    pub row: MonitorRow,
 }
 
-impl Keyed {
+impl KeyedRow {
     /// Key of the first row that the same start of the program wrote for this tensor; `None` if this row is the first.
-    pub fn first(&self) -> Option<Keys> {
+    pub fn first_key(&self) -> Option<MonitorKey> {
         let is_counted = self.row.micro_step.is_some();
-        let Keys { micro_step, occurrence, .. } = self.key;
+        let MonitorKey { micro_step, occurrence, .. } = self.key;
         let is_later = if is_counted { occurrence > 0 } else { micro_step > 0 };
         let micro_step = if is_counted { micro_step } else { 0 };
-        is_later.then(|| Keys { micro_step, occurrence: 0, ..self.key.clone() })
+        is_later.then(|| MonitorKey { micro_step, occurrence: 0, ..self.key.clone() })
     }
 }
 
 /// A row whose copies differ between ranks.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Differing {
+pub struct DifferingRow {
     /// Key of the row.
-    pub key: Keys,
+    pub key: MonitorKey,
     /// Name of the row as the tool writes it.
     pub name: Arc<str>,
     /// Place among the rows of its kind and step.
@@ -105,17 +105,17 @@ pub struct Differing {
 
 /// The rows of a step.
 #[derive(Debug, Default)]
-pub struct Step {
+pub struct MonitorStep {
     /// Rows in the order of their files, without rows that say that there was no tensor. Each key occurs once.
-    pub rows: Vec<Keyed>,
+    pub rows: Vec<KeyedRow>,
     /// Number of keys for which a later start of the program wrote a row again.
     pub replaced: u64,
     /// Number of these keys whose later row has other numbers.
     pub contradicting: u64,
     /// Keys of rows of the whole model that cannot be merged.
-    pub unmerged: Vec<Keys>,
+    pub unmerged: Vec<MonitorKey>,
     /// Rows whose copies differ between ranks, in the order of the rows.
-    pub differing: Vec<Differing>,
+    pub differing: Vec<DifferingRow>,
 }
 
 /// Tables of one rank.
@@ -123,14 +123,14 @@ pub struct RankTables {
     /// The rank.
     pub rank: u64,
     /// Tables, with those of a later start after those of an earlier one.
-    tables: Vec<Table>,
+    tables: Vec<MonitorTable>,
     /// Number of the model that each folder records; a missing folder means 0.
     models: BTreeMap<String, u64>,
 }
 
 impl RankTables {
     /// Creates the set of the tables of `rank`.
-    pub fn new(rank: u64, mut tables: Vec<Table>) -> Self {
+    pub fn new(rank: u64, mut tables: Vec<MonitorTable>) -> Self {
         tables.sort_by(|a, b| (&a.place.folder, &a.place.path).cmp(&(&b.place.folder, &b.place.path)));
         Self { rank, tables, models: BTreeMap::new() }
     }
@@ -152,13 +152,13 @@ impl RankTables {
     }
 
     /// Rows of a step in one folder. Files that can no longer be read are skipped.
-    pub fn rows_of(&self, folder: &str, step: i64) -> Vec<Row> {
+    pub fn folder_rows(&self, folder: &str, step: i64) -> Vec<MonitorRow> {
         let of_folder = self.tables.iter().filter(|table| table.place.folder == folder);
         of_folder.filter_map(|table| table.rows(step).ok()).flatten().collect()
     }
 
     /// Damage of its tables, with their paths.
-    pub fn damage(&self) -> impl Iterator<Item = (&str, &Damage)> {
+    pub fn damage(&self) -> impl Iterator<Item = (&str, &MonitorDamage)> {
         self.tables.iter().filter_map(|table| Some((table.place.path.as_str(), table.damage.as_ref()?)))
     }
 
@@ -173,13 +173,13 @@ impl RankTables {
     }
 
     /// Version of the tool that wrote the tables; the later one if both did.
-    pub fn version(&self) -> Option<Version> {
+    pub fn version(&self) -> Option<MonitorVersion> {
         self.tables.iter().filter_map(|table| table.header.as_ref()).map(|header| header.version).max()
     }
 
     /// Whether any table records a statistic that can be compared.
     pub fn has_statistics(&self) -> bool {
-        self.tables.iter().filter_map(|table| table.header.as_ref()).any(Header::has_statistics)
+        self.tables.iter().filter_map(|table| table.header.as_ref()).any(MonitorHeader::has_statistics)
     }
 
     /// Whether no table has a row.
@@ -198,21 +198,21 @@ impl RankTables {
     }
 
     /// Numbers in its tables that are not read.
-    pub fn account(&self) -> Account {
-        let mut account = Account::default();
+    pub fn account(&self) -> UnreadNumbers {
+        let mut account = UnreadNumbers::default();
         self.tables.iter().for_each(|table| account.add(&table.account));
         account
     }
 
     /// Kinds and names of its tensors.
     pub fn names(&self) -> BTreeSet<(MonitorKind, &str)> {
-        self.tables.iter().flat_map(Table::names).collect()
+        self.tables.iter().flat_map(MonitorTable::names).collect()
     }
 
     /// Steps, each with its number of rows.
     pub fn steps(&self) -> BTreeMap<i64, u64> {
         let mut steps = BTreeMap::new();
-        for (step, rows) in self.tables.iter().flat_map(Table::steps) {
+        for (step, rows) in self.tables.iter().flat_map(MonitorTable::steps) {
             *steps.entry(step).or_default() += rows;
         }
         steps
@@ -220,17 +220,17 @@ impl RankTables {
 
     /// First step at which a table that may hold `kind` has a row.
     pub fn first_step(&self, kind: MonitorKind) -> Option<i64> {
-        let holds = |table: &&Table| table.place.kinds().contains(&kind);
-        self.tables.iter().filter(holds).flat_map(Table::steps).map(|(step, _)| step).min()
+        let holds = |table: &&MonitorTable| table.place.kinds().contains(&kind);
+        self.tables.iter().filter(holds).flat_map(MonitorTable::steps).map(|(step, _)| step).min()
     }
 
     /// Reads the rows of a step, only those of `kind` if one is given.
     ///
     /// # Errors
     /// If a file can no longer be read.
-    pub fn step(&self, step: i64, kind: Option<MonitorKind>) -> Result<Step> {
+    pub fn read_step(&self, step: i64, kind: Option<MonitorKind>) -> Result<MonitorStep> {
         let mut reading = Reading::default();
-        let may_hold = |table: &&Table| {
+        let may_hold = |table: &&MonitorTable| {
             let kinds = table.place.kinds();
             kind.is_none_or(|kind| kinds.is_empty() || kinds.contains(&kind))
         };
@@ -252,18 +252,18 @@ impl RankTables {
 /// A step while its tables are read.
 #[derive(Default)]
 struct Reading {
-    step: Step,
+    step: MonitorStep,
     orders: BTreeMap<MonitorKind, u64>,
     /// Number of the current start of the program, from 1.
     start: u64,
     /// Number of the model that the current start records.
     model: u64,
     /// Index of the row of each key, with the start that wrote it.
-    places: FastMap<Keys, (usize, u64)>,
+    places: FastMap<MonitorKey, (usize, u64)>,
     /// Name and statistics of the last activation with each key in the current start.
-    wrapped: FastMap<Keys, (Arc<str>, Statistics)>,
+    wrapped: FastMap<MonitorKey, (Arc<str>, MonitorStatistics)>,
     /// Number of times that the current start wrote a key, if it did so more than once or without a tensor.
-    again: FastMap<Keys, u64>,
+    again: FastMap<MonitorKey, u64>,
 }
 
 impl Reading {
@@ -276,7 +276,7 @@ impl Reading {
     }
 
     /// Whether an activation was already recorded under another name. A wrapper and the module in it record the same numbers.
-    fn is_wrapped(&mut self, key: &Keys, row: &Row) -> bool {
+    fn is_wrapped(&mut self, key: &MonitorKey, row: &MonitorRow) -> bool {
         if !row.kind.is_activation() {
             return false;
         }
@@ -295,13 +295,13 @@ impl Reading {
 
     /// Adds the next row. If the same start wrote the key before, the row belongs to the next micro step. If an earlier start wrote
     /// the key, the row replaces the earlier one.
-    fn add(&mut self, row: Row) {
+    fn add(&mut self, row: MonitorRow) {
         let order = self.orders.entry(row.kind).or_default();
         *order += 1;
         let order = *order;
         let (kind, stage, name) = (row.kind, row.stage, row.canonical.clone());
         let mut key =
-            Keys { model: self.model, kind, stage, name, micro_step: row.micro_step.unwrap_or(0), occurrence: 0 };
+            MonitorKey { model: self.model, kind, stage, name, micro_step: row.micro_step.unwrap_or(0), occurrence: 0 };
         let is_counted = row.micro_step.is_some();
         if !row.is_absent() && self.is_wrapped(&key, &row) {
             return;
@@ -316,7 +316,7 @@ impl Reading {
             *count - 1
         });
         key.later(count.unwrap_or(0), is_counted);
-        if let Some(mut keyed) = self.put(Keyed { key, order, row }, count.is_none()) {
+        if let Some(mut keyed) = self.put(KeyedRow { key, order, row }, count.is_none()) {
             self.again.insert(keyed.key.clone(), 2);
             keyed.key.later(1, is_counted);
             self.put(keyed, false);
@@ -324,13 +324,13 @@ impl Reading {
     }
 
     /// Whether the current start wrote a row with this key.
-    fn is_written(&self, key: &Keys) -> bool {
+    fn is_written(&self, key: &MonitorKey) -> bool {
         self.places.get(key).is_some_and(|(_, start)| *start == self.start)
     }
 
     /// Adds a row or replaces the one of an earlier start. Returns the row unchanged if the current start already wrote its key and
     /// `is_once` is set.
-    fn put(&mut self, keyed: Keyed, is_once: bool) -> Option<Keyed> {
+    fn put(&mut self, keyed: KeyedRow, is_once: bool) -> Option<KeyedRow> {
         match self.places.entry(keyed.key.clone()) {
             Entry::Vacant(free) => {
                 free.insert((self.step.rows.len(), self.start));

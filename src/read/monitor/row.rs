@@ -6,9 +6,9 @@ use crate::kind::{MonitorKind, Statistic};
 
 /// Statistics of a tensor; `None` for each statistic without a column.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Statistics([Option<f64>; 4]);
+pub struct MonitorStatistics([Option<f64>; 4]);
 
-impl Statistics {
+impl MonitorStatistics {
     /// Value of one statistic; `None` if it was not written.
     pub fn get(&self, statistic: Statistic) -> Option<f64> {
         self.0.get(statistic as usize).copied().flatten()
@@ -53,7 +53,7 @@ impl Statistics {
 
 /// One row: a tensor at a step.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Row {
+pub struct MonitorRow {
     /// Kind of the tensor.
     pub kind: MonitorKind,
     /// Stage of the pipeline on this rank; 0 if the model has no stages.
@@ -67,7 +67,7 @@ pub struct Row {
     /// Micro step, from 0, if the table counts them.
     pub micro_step: Option<u64>,
     /// The statistics.
-    pub statistics: Statistics,
+    pub statistics: MonitorStatistics,
     /// Number of NaN elements, if it was recorded.
     pub nans: Option<f64>,
     /// Shape, if it was recorded.
@@ -76,7 +76,7 @@ pub struct Row {
     pub dtype: Option<Arc<str>>,
 }
 
-impl Row {
+impl MonitorRow {
     /// Whether the row says that there was no tensor. The tool then writes `nan` into every column.
     pub fn is_absent(&self) -> bool {
         says_absent(&self.statistics, self.nans, [self.shape.as_deref(), self.dtype.as_deref()])
@@ -98,7 +98,7 @@ impl Row {
 
 /// Whether all recorded statistics, the number of NaN elements, the shape and the type are `nan`, which means that there was no
 /// tensor. At least one column other than the statistics must be recorded.
-pub(super) fn says_absent(statistics: &Statistics, nans: Option<f64>, words: [Option<&str>; 2]) -> bool {
+pub(super) fn says_absent(statistics: &MonitorStatistics, nans: Option<f64>, words: [Option<&str>; 2]) -> bool {
     let says_so = nans.is_some() || words.iter().any(Option::is_some);
     says_so
         && nans.is_none_or(f64::is_nan)

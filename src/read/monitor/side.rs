@@ -2,32 +2,32 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::rank::{RankTables, Step};
-use super::table::Damage;
-use super::version::Version;
-use super::whole::Whole;
+use super::rank::{MonitorStep, RankTables};
+use super::table::MonitorDamage;
+use super::version::MonitorVersion;
+use super::whole::WholeTables;
 use crate::error::Result;
 use crate::kind::MonitorKind;
 use crate::layout::Layout;
-use crate::read::account::Account;
+use crate::read::account::UnreadNumbers;
 
 /// Tables of one rank, or of the whole model.
-pub struct Tables {
+pub struct MonitorTables {
     ranks: Vec<RankTables>,
     /// Facts for merging the ranks; `None` for a single rank.
-    whole: Option<Whole>,
+    whole: Option<WholeTables>,
 }
 
-impl From<RankTables> for Tables {
+impl From<RankTables> for MonitorTables {
     fn from(rank: RankTables) -> Self {
         Self { ranks: vec![rank], whole: None }
     }
 }
 
-impl Tables {
+impl MonitorTables {
     /// Creates the tables of all ranks of a layout. `merges_micro_steps` says that the micro steps of a step are parts of one batch.
-    pub fn of_whole(ranks: Vec<RankTables>, layout: Layout, merges_micro_steps: bool) -> Self {
-        let whole = Whole::of(&ranks, layout, merges_micro_steps);
+    pub fn from_ranks(ranks: Vec<RankTables>, layout: Layout, merges_micro_steps: bool) -> Self {
+        let whole = WholeTables::new(&ranks, layout, merges_micro_steps);
         Self { ranks, whole: Some(whole) }
     }
 
@@ -37,27 +37,27 @@ impl Tables {
     }
 
     /// Ranks that are merged; empty for a single rank.
-    pub fn put_together(&self) -> Vec<u64> {
+    pub fn merged_ranks(&self) -> Vec<u64> {
         self.ranks.iter().filter(|_| self.whole.is_some()).map(|tables| tables.rank).collect()
     }
 
     /// Tables of each rank.
-    pub fn each(&self) -> &[RankTables] {
+    pub fn rank_tables(&self) -> &[RankTables] {
         &self.ranks
     }
 
     /// Largest number of parts that one row of the whole model is merged from.
-    pub fn parts(&self) -> u32 {
-        self.whole.as_ref().map_or(1, Whole::parts)
+    pub fn parts_per_row(&self) -> u32 {
+        self.whole.as_ref().map_or(1, WholeTables::parts_per_row)
     }
 
     /// Ranks that hold a tensor of the whole model.
-    pub fn holders(&self, kind: MonitorKind, name: &str) -> Vec<u64> {
-        self.whole.as_ref().map(|whole| whole.holders(kind, name)).unwrap_or_default()
+    pub fn holding_ranks(&self, kind: MonitorKind, name: &str) -> Vec<u64> {
+        self.whole.as_ref().map(|whole| whole.holding_ranks(kind, name)).unwrap_or_default()
     }
 
     /// Damage of its tables, with their paths.
-    pub fn damage(&self) -> impl Iterator<Item = (&str, &Damage)> {
+    pub fn damage(&self) -> impl Iterator<Item = (&str, &MonitorDamage)> {
         self.ranks.iter().flat_map(RankTables::damage)
     }
 
@@ -67,7 +67,7 @@ impl Tables {
     }
 
     /// Version of the tool that wrote the tables; the later one if both did.
-    pub fn version(&self) -> Option<Version> {
+    pub fn version(&self) -> Option<MonitorVersion> {
         self.ranks.iter().filter_map(RankTables::version).max()
     }
 
@@ -92,8 +92,8 @@ impl Tables {
     }
 
     /// Numbers in its tables that are not read.
-    pub fn account(&self) -> Account {
-        let mut account = Account::default();
+    pub fn account(&self) -> UnreadNumbers {
+        let mut account = UnreadNumbers::default();
         self.ranks.iter().for_each(|tables| account.add(&tables.account()));
         account
     }
@@ -120,7 +120,7 @@ impl Tables {
             *all += rows;
         }
         let of_all = steps.into_iter().filter(|(_, (ranks, _))| *ranks == self.ranks.len());
-        of_all.map(|(step, (_, rows))| (step, rows.div_ceil(u64::from(self.parts().max(1))))).collect()
+        of_all.map(|(step, (_, rows))| (step, rows.div_ceil(u64::from(self.parts_per_row().max(1))))).collect()
     }
 
     /// First step at which a table that may hold `kind` has a row.
@@ -132,11 +132,11 @@ impl Tables {
     ///
     /// # Errors
     /// If a file can no longer be read.
-    pub fn step(&self, step: i64, kind: Option<MonitorKind>) -> Result<Step> {
+    pub fn read_step(&self, step: i64, kind: Option<MonitorKind>) -> Result<MonitorStep> {
         match (&self.whole, self.ranks.as_slice()) {
-            (Some(whole), ranks) => whole.step(ranks, step, kind),
-            (None, [rank]) => rank.step(step, kind),
-            _ => Ok(Step::default()),
+            (Some(whole), ranks) => whole.read_step(ranks, step, kind),
+            (None, [rank]) => rank.read_step(step, kind),
+            _ => Ok(MonitorStep::default()),
         }
     }
 }

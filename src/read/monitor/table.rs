@@ -3,17 +3,17 @@
 
 use std::ops::Range;
 
-use super::cells::{Broken, Cells, Header, Line};
-use super::kept::{Kept, Taken};
+use super::cells::{Broken, Cells, Line, MonitorHeader};
+use super::kept::{KeptRows, RowMemory};
 use super::name;
-use super::place::Place;
-use super::row::Row;
-use super::texts::Texts;
-use super::version::Version;
+use super::place::MonitorPlace;
+use super::row::MonitorRow;
+use super::texts::TableTexts;
+use super::version::MonitorVersion;
 use crate::error::{Error, ErrorKind, Result};
-use crate::fetch::{Memory, Source, hold};
+use crate::fetch::{MemorySource, Source, check_memory};
 use crate::kind::MonitorKind;
-use crate::read::account::Account;
+use crate::read::account::UnreadNumbers;
 use crate::read::curve::lines::Lines;
 
 /// Largest part of a table that belongs to one step, in bytes.
@@ -27,7 +27,7 @@ const MOST_NAME: usize = 4096;
 
 /// Damage of a table. Rows before and after the damage are read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Damage {
+pub enum MonitorDamage {
     /// The file has no bytes.
     Empty,
     /// The header is not that of the tool, or not text.
@@ -61,41 +61,41 @@ struct Run {
 }
 
 /// A table of the monitor.
-pub struct Table {
+pub struct MonitorTable {
     /// Path of the table, and the facts in it.
-    pub place: Place,
+    pub place: MonitorPlace,
     /// Damage; `None` if the table is whole.
-    pub damage: Option<Damage>,
+    pub damage: Option<MonitorDamage>,
     /// Header; `None` if the table has none.
-    pub header: Option<Header>,
+    pub header: Option<MonitorHeader>,
     /// Largest number of decimals of its numbers; `None` if they are not rounded.
     pub decimals: Option<u32>,
     /// Number of lines of a communication table that were left out.
     pub left_out: u64,
     /// Numbers in unknown columns.
-    pub account: Account,
+    pub account: UnreadNumbers,
     source: Source,
-    texts: Texts,
+    texts: TableTexts,
     runs: Vec<Run>,
     /// Rows in memory; `None` if there is no room for them.
-    kept: Option<Kept>,
+    kept: Option<KeptRows>,
 }
 
-impl Table {
+impl MonitorTable {
     /// Reads a table to its end.
-    pub fn open(place: Place, source: Source) -> Self {
-        Self::open_beside(place, source, &Taken::default())
+    pub fn open(place: MonitorPlace, source: Source) -> Self {
+        Self::open_sharing_memory(place, source, &RowMemory::default())
     }
 
     /// Reads a table to its end, like [`open`](Self::open), and shares the memory for rows with other tables.
-    pub fn open_beside(place: Place, source: Source, taken: &Taken) -> Self {
-        let mut table = Self { kept: Some(Kept::new(taken.clone())), ..Self::empty(place, source.clone()) };
+    pub fn open_sharing_memory(place: MonitorPlace, source: Source, taken: &RowMemory) -> Self {
+        let mut table = Self { kept: Some(KeptRows::new(taken.clone())), ..Self::empty(place, source.clone()) };
         if source.is_empty() {
-            table.damage = Some(Damage::Empty);
+            table.damage = Some(MonitorDamage::Empty);
             return table;
         }
         if let Err(error) = table.index(&source) {
-            table.damage = Some(Damage::Unreadable(error.message().to_owned()));
+            table.damage = Some(MonitorDamage::Unreadable(error.message().to_owned()));
         }
         // Rows of a step keep the order of the file.
         table.runs.sort_by_key(|run| run.step);
@@ -103,21 +103,21 @@ impl Table {
     }
 
     /// Creates a table that cannot be opened, with the reason.
-    pub fn unreadable(place: Place, reason: &str) -> Self {
-        let source = std::sync::Arc::new(Memory::new(place.path.clone(), Vec::new()));
-        Self { damage: Some(Damage::Unreadable(reason.to_owned())), ..Self::empty(place, source) }
+    pub fn unreadable(place: MonitorPlace, reason: &str) -> Self {
+        let source = std::sync::Arc::new(MemorySource::new(place.path.clone(), Vec::new()));
+        Self { damage: Some(MonitorDamage::Unreadable(reason.to_owned())), ..Self::empty(place, source) }
     }
 
-    fn empty(place: Place, source: Source) -> Self {
+    fn empty(place: MonitorPlace, source: Source) -> Self {
         Self {
             place,
             damage: None,
             header: None,
             decimals: None,
             left_out: 0,
-            account: Account::default(),
+            account: UnreadNumbers::default(),
             source,
-            texts: Texts::default(),
+            texts: TableTexts::default(),
             runs: Vec::new(),
             kept: None,
         }
@@ -125,15 +125,15 @@ impl Table {
 
     fn index(&mut self, source: &Source) -> Result<()> {
         let mut lines = Lines::new(source.as_ref());
-        let header = lines.next()?.and_then(Header::parse);
+        let header = lines.next()?.and_then(MonitorHeader::parse);
         let Some(header) = header else {
-            self.damage = Some(Damage::Header);
+            self.damage = Some(MonitorDamage::Header);
             return Ok(());
         };
         let (mut broken, mut first_broken) = (0, 0);
         while let Some((line, ended, bytes)) = lines.next_in_place()? {
             if !ended && !is_whole(&header, line, &self.place) {
-                self.damage = Some(Damage::Cut { line: lines.number });
+                self.damage = Some(MonitorDamage::Cut { line: lines.number });
                 break;
             }
             match header.line(line, &self.place) {
@@ -150,13 +150,13 @@ impl Table {
             }
         }
         if broken > 0 && self.damage.is_none() {
-            self.damage = Some(Damage::Lines { count: broken, first: first_broken });
+            self.damage = Some(MonitorDamage::Lines { count: broken, first: first_broken });
         }
         self.header = Some(header);
         Ok(())
     }
 
-    fn add(&mut self, header: &Header, line: &Line<'_>, bytes: Range<u64>) -> Result<()> {
+    fn add(&mut self, header: &MonitorHeader, line: &Line<'_>, bytes: Range<u64>) -> Result<()> {
         let limit = |message| Error::new(ErrorKind::LimitExceeded, self.source.name(), message);
         if line.name.len() > MOST_NAME {
             return Err(limit(format!("a name of more than {MOST_NAME} bytes")));
@@ -178,8 +178,8 @@ impl Table {
                 self.runs.push(Run { step, written: line.step, bytes, first, rows: 1 });
             }
         }
-        hold(self.source.as_ref(), self.runs.len() * size_of::<Run>() + self.texts.bytes)?;
-        let memory = self.source.memory();
+        check_memory(self.source.as_ref(), self.runs.len() * size_of::<Run>() + self.texts.bytes)?;
+        let memory = self.source.memory_limit();
         if self.kept.as_mut().is_none_or(|kept| !kept.add(line, header.version, &mut self.texts, memory)) {
             self.kept = None;
             self.texts.note_name(line.name, line.kind, header.version, !line.is_absent());
@@ -205,7 +205,7 @@ impl Table {
     ///
     /// # Errors
     /// If the file can no longer be read.
-    pub fn rows(&self, step: i64) -> Result<Vec<Row>> {
+    pub fn rows(&self, step: i64) -> Result<Vec<MonitorRow>> {
         let Some(header) = &self.header else { return Ok(Vec::new()) };
         let first = self.runs.partition_point(|run| run.step < step);
         let runs = self.runs.iter().skip(first).take_while(|run| run.step == step);
@@ -228,7 +228,7 @@ impl Table {
     }
 
     /// Reads the rows of a run again from the file.
-    fn read_again(&self, header: &Header, run: &Run, rows: &mut Vec<Row>) -> Result<()> {
+    fn read_again(&self, header: &MonitorHeader, run: &Run, rows: &mut Vec<MonitorRow>) -> Result<()> {
         let len = usize::try_from(run.bytes.end - run.bytes.start).unwrap_or(0);
         let mut bytes = vec![0; len];
         self.source.read_at(run.bytes.start, &mut bytes)?;
@@ -241,14 +241,14 @@ impl Table {
 }
 
 /// Step by which rows are ordered. V1 records moments before the update, so the moments of step t are the result of update t-1.
-fn order_of(line: &Line<'_>, version: Version) -> i64 {
+fn order_of(line: &Line<'_>, version: MonitorVersion) -> i64 {
     let step = i64::try_from(line.step).unwrap_or(i64::MAX);
-    if version == Version::V1 && line.kind.is_moment() { step - 1 } else { step }
+    if version == MonitorVersion::V1 && line.kind.is_moment() { step - 1 } else { step }
 }
 
 /// Raises `decimals` to the largest number of decimals in a line of V1, which rounds numbers.
-fn note_digits(decimals: &mut Option<u32>, header: &Header, line: &[u8]) {
-    if header.version == Version::V2 {
+fn note_digits(decimals: &mut Option<u32>, header: &MonitorHeader, line: &[u8]) {
+    if header.version == MonitorVersion::V2 {
         return;
     }
     let Ok(line) = std::str::from_utf8(line) else { return };
@@ -263,7 +263,7 @@ fn note_digits(decimals: &mut Option<u32>, header: &Header, line: &[u8]) {
 }
 
 /// Whether a last line without a line break is still a whole row, because its last cell is a known element type.
-fn is_whole(header: &Header, line: &[u8], place: &Place) -> bool {
-    let dtype = |row: Row| row.dtype.is_some_and(|name| crate::dtype::Dtype::parse(&name).is_some());
+fn is_whole(header: &MonitorHeader, line: &[u8], place: &MonitorPlace) -> bool {
+    let dtype = |row: MonitorRow| row.dtype.is_some_and(|name| crate::dtype::Dtype::parse(&name).is_some());
     header.ends_in_text() && header.read(line, place).is_some_and(dtype)
 }

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::name;
-use super::version::Version;
+use super::version::MonitorVersion;
 use crate::kind::MonitorKind;
 
 /// Most shapes and element types that are stored once. Further ones are stored with each row.
@@ -20,8 +20,8 @@ pub(super) struct Name {
 }
 
 impl Name {
-    fn new(written: &str, kind: MonitorKind, version: Version) -> Self {
-        let canonical = name::canonical(written, kind, version);
+    fn new(written: &str, kind: MonitorKind, version: MonitorVersion) -> Self {
+        let canonical = name::canonical_name(written, kind, version);
         let written: Arc<str> = written.into();
         let canonical = if *canonical == *written { written.clone() } else { canonical.into() };
         Self { written, canonical }
@@ -30,7 +30,7 @@ impl Name {
 
 /// Texts of a table.
 #[derive(Debug, Default)]
-pub(super) struct Texts {
+pub(super) struct TableTexts {
     /// Names by kind, each with whether it ever had a tensor.
     names: HashMap<MonitorKind, HashMap<Arc<str>, (Name, bool)>>,
     /// Number of names.
@@ -40,9 +40,9 @@ pub(super) struct Texts {
     pub(super) bytes: usize,
 }
 
-impl Texts {
+impl TableTexts {
     /// Stores a name, and records whether it has a tensor.
-    pub(super) fn note_name(&mut self, written: &str, kind: MonitorKind, version: Version, is_tensor: bool) {
+    pub(super) fn note_name(&mut self, written: &str, kind: MonitorKind, version: MonitorVersion, is_tensor: bool) {
         let names = self.names.entry(kind).or_default();
         match names.get_mut(written) {
             Some((_, was_tensor)) => *was_tensor |= is_tensor,
@@ -68,7 +68,7 @@ impl Texts {
     }
 
     /// Stored name, or a new one if it is not stored.
-    pub(super) fn name(&self, written: &str, kind: MonitorKind, version: Version) -> Name {
+    pub(super) fn name(&self, written: &str, kind: MonitorKind, version: MonitorVersion) -> Name {
         let known = self.names.get(&kind).and_then(|names| names.get(written));
         known.map_or_else(|| Name::new(written, kind, version), |(name, _)| name.clone())
     }

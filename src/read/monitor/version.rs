@@ -2,7 +2,7 @@
 
 /// The tool that wrote a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Version {
+pub enum MonitorVersion {
     /// `TrainerMon`, which rounds numbers and writes one file per kind.
     V1,
     /// `TrainerMonitorV2`, which does not round numbers and writes one file per monitor.

@@ -7,14 +7,14 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::rank::{Differing, Keyed, Keys, RankTables, Step};
-use super::row::{Row, Statistics};
+use super::rank::{DifferingRow, KeyedRow, MonitorKey, MonitorStep, RankTables};
+use super::row::{MonitorRow, MonitorStatistics};
 use crate::error::Result;
 use crate::kind::{MonitorKind, Statistic};
-use crate::layout::names::{Numbering, without_chunk};
+use crate::layout::names::{Numbering, split_chunk};
 use crate::layout::placement::ValueRole;
 use crate::layout::{Coordinates, Layout};
-use merge::{Merged, Of, Piece, Unmerged, merge};
+use merge::{MergeContext, Merged, Piece, Unmerged, merge};
 
 /// Number of first steps from which the layers and modules of each rank are read. It is 2 because moments are one step before all
 /// other rows.
@@ -22,7 +22,7 @@ const FIRST_STEPS: usize = 2;
 
 /// Facts for merging the ranks of a side.
 #[derive(Debug)]
-pub(super) struct Whole {
+pub(super) struct WholeTables {
     layout: Layout,
     /// Whether the micro steps of one step are parts of one batch.
     merges_micro_steps: bool,
@@ -48,9 +48,9 @@ struct Local<'n> {
 }
 
 impl<'n> Local<'n> {
-    fn of(key: &'n Keys, layout: &Layout, place: Coordinates) -> Self {
-        let (written, rest) = key.module();
-        let (chunk, module) = if layout.vpp > 1 { without_chunk(written) } else { (0, written) };
+    fn of(key: &'n MonitorKey, layout: &Layout, place: Coordinates) -> Self {
+        let (written, rest) = key.split_module();
+        let (chunk, module) = if layout.vpp > 1 { split_chunk(written) } else { (0, written) };
         let stage = u32::try_from(key.stage).unwrap_or_default();
         Self { chunk: layout.chunk(stage.max(chunk), place), written, module, rest }
     }
@@ -65,23 +65,24 @@ struct Group {
     pieces: Vec<Piece>,
 }
 
-impl Whole {
+impl WholeTables {
     /// Reads the facts from the first steps of `ranks`, over which `layout` distributes the model.
-    pub(super) fn of(ranks: &[RankTables], layout: Layout, merges_micro_steps: bool) -> Self {
+    pub(super) fn new(ranks: &[RankTables], layout: Layout, merges_micro_steps: bool) -> Self {
         let decimals = ranks.iter().filter_map(RankTables::decimals).max();
         let unit = decimals.map_or(0.0, |decimals| 0.1_f64.powi(i32::try_from(decimals).unwrap_or(i32::MAX)));
         let first = |tables: &RankTables| {
             let steps: Vec<i64> = tables.steps().into_keys().take(FIRST_STEPS).collect();
-            let rows = steps.into_iter().filter_map(|step| tables.step(step, None).ok()).flat_map(|step| step.rows);
-            rows.map(|row| row.key).collect::<BTreeSet<Keys>>()
+            let rows =
+                steps.into_iter().filter_map(|step| tables.read_step(step, None).ok()).flat_map(|step| step.rows);
+            rows.map(|row| row.key).collect::<BTreeSet<MonitorKey>>()
         };
-        let keys: Vec<(u64, BTreeSet<Keys>)> = ranks.iter().map(|tables| (tables.rank, first(tables))).collect();
+        let keys: Vec<(u64, BTreeSet<MonitorKey>)> = ranks.iter().map(|tables| (tables.rank, first(tables))).collect();
         let mut paths: Vec<(u32, String)> = Vec::new();
         for (rank, keys) in &keys {
             let local = |key| Local::of(key, &layout, layout.place(*rank));
             paths.extend(keys.iter().map(local).map(|local| (local.chunk, local.module.to_owned())));
         }
-        let numbering = Numbering::of(paths.iter().map(|(chunk, path)| (*chunk, path.as_str())));
+        let numbering = Numbering::from_paths(paths.iter().map(|(chunk, path)| (*chunk, path.as_str())));
         let mut whole = Self {
             layout: layout.clone(),
             merges_micro_steps,
@@ -96,7 +97,7 @@ impl Whole {
         whole
     }
 
-    fn note(&mut self, key: &Keys, place: Coordinates, rank: u64) {
+    fn note(&mut self, key: &MonitorKey, place: Coordinates, rank: u64) {
         let local = Local::of(key, &self.layout, place);
         let module = self.module(&local, place);
         let name = format!("{module}{}", local.rest);
@@ -117,20 +118,20 @@ impl Whole {
     }
 
     /// Ranks that hold a tensor.
-    pub(super) fn holders(&self, kind: MonitorKind, name: &str) -> Vec<u64> {
+    pub(super) fn holding_ranks(&self, kind: MonitorKind, name: &str) -> Vec<u64> {
         self.names.get(&(kind, name.to_owned())).into_iter().flatten().copied().collect()
     }
 
     /// Largest number of parts that one row of the whole model is merged from.
-    pub(super) fn parts(&self) -> u32 {
+    pub(super) fn parts_per_row(&self) -> u32 {
         self.layout.tp.saturating_mul(self.layout.dp).saturating_mul(self.layout.cp)
     }
 
     /// Reads the rows of a step and merges them.
-    pub(super) fn step(&self, ranks: &[RankTables], step: i64, kind: Option<MonitorKind>) -> Result<Step> {
-        let mut whole = Step::default();
-        let mut groups: HashMap<Keys, Group> = HashMap::new();
-        let read: Vec<Result<Step>> = ranks.par_iter().map(|tables| tables.step(step, kind)).collect();
+    pub(super) fn read_step(&self, ranks: &[RankTables], step: i64, kind: Option<MonitorKind>) -> Result<MonitorStep> {
+        let mut whole = MonitorStep::default();
+        let mut groups: HashMap<MonitorKey, Group> = HashMap::new();
+        let read: Vec<Result<MonitorStep>> = ranks.par_iter().map(|tables| tables.read_step(step, kind)).collect();
         for (tables, read) in ranks.iter().zip(read) {
             let place = self.layout.place(tables.rank);
             let read = read?;
@@ -139,7 +140,7 @@ impl Whole {
             read.rows.into_iter().for_each(|keyed| self.add(&mut groups, keyed, place, tables.rank));
         }
         let largest = largest(groups.values());
-        let mut groups: Vec<(Keys, Group)> = groups.into_iter().collect();
+        let mut groups: Vec<(MonitorKey, Group)> = groups.into_iter().collect();
         groups.sort_by(|(one, a), (other, b)| a.order.cmp(&b.order).then_with(|| one.cmp(other)));
         for (order, (key, group)) in (1..).zip(groups) {
             self.put(&mut whole, order, key, &group, &largest);
@@ -148,8 +149,8 @@ impl Whole {
     }
 
     /// Adds the row of one rank to the group of its tensor in the whole model.
-    fn add(&self, groups: &mut HashMap<Keys, Group>, keyed: Keyed, place: Coordinates, rank: u64) {
-        let Keyed { key, order, row } = keyed;
+    fn add(&self, groups: &mut HashMap<MonitorKey, Group>, keyed: KeyedRow, place: Coordinates, rank: u64) {
+        let KeyedRow { key, order, row } = keyed;
         let local = Local::of(&key, &self.layout, place);
         let module = self.module(&local, place);
         if key.kind.is_activation() && !self.is_at_end(&module, local.rest, local.chunk) {
@@ -159,7 +160,7 @@ impl Whole {
         let name = format!("{module}{behind}");
         let micro_step = if self.merges_micro_steps { 0 } else { key.micro_step };
         let canonical: Arc<str> = format!("{module}{}", local.rest).into();
-        let of_whole = Keys {
+        let of_whole = MonitorKey {
             model: key.model,
             kind: key.kind,
             stage: 0,
@@ -178,7 +179,7 @@ impl Whole {
 
     /// Whether a rank of the same stages lacks the row, although it had the tensor in the first steps. An expert without tokens has
     /// no activations, so its activations may be missing.
-    fn lacks_a_copy(&self, key: &Keys, group: &Group) -> bool {
+    fn lacks_a_copy(&self, key: &MonitorKey, group: &Group) -> bool {
         if key.kind.is_activation() && group.module.contains("expert") {
             return false;
         }
@@ -195,9 +196,16 @@ impl Whole {
         chunk == if rest.starts_with(".output") { *last } else { *first }
     }
 
-    fn put(&self, whole: &mut Step, order: u64, key: Keys, group: &Group, largest: &HashMap<MonitorKind, Statistics>) {
+    fn put(
+        &self,
+        whole: &mut MonitorStep,
+        order: u64,
+        key: MonitorKey,
+        group: &Group,
+        largest: &HashMap<MonitorKind, MonitorStatistics>,
+    ) {
         let Some(first) = group.pieces.first() else { return };
-        let of = Of {
+        let of = MergeContext {
             kind: key.kind,
             module: &group.module,
             role: role(key.kind, &group.rest),
@@ -217,9 +225,9 @@ impl Whole {
         if let Some(error) = differing {
             let ranks: BTreeSet<u64> = group.pieces.iter().map(|piece| piece.rank).collect();
             let (ranks, step) = (ranks.into_iter().collect(), first.row.step);
-            whole.differing.push(Differing { key: key.clone(), name: name.clone(), order, step, ranks, error });
+            whole.differing.push(DifferingRow { key: key.clone(), name: name.clone(), order, step, ranks, error });
         }
-        let row = Row {
+        let row = MonitorRow {
             kind: key.kind,
             stage: 0,
             name,
@@ -231,7 +239,7 @@ impl Whole {
             shape,
             dtype,
         };
-        whole.rows.push(Keyed { key, order, row });
+        whole.rows.push(KeyedRow { key, order, row });
     }
 }
 
@@ -247,8 +255,8 @@ fn role(kind: MonitorKind, rest: &str) -> ValueRole<'_> {
 }
 
 /// Largest magnitude of each statistic over all rows of each kind.
-fn largest<'g>(groups: impl Iterator<Item = &'g Group>) -> HashMap<MonitorKind, Statistics> {
-    let mut largest: HashMap<MonitorKind, Statistics> = HashMap::new();
+fn largest<'g>(groups: impl Iterator<Item = &'g Group>) -> HashMap<MonitorKind, MonitorStatistics> {
+    let mut largest: HashMap<MonitorKind, MonitorStatistics> = HashMap::new();
     for row in groups.flat_map(|group| &group.pieces).map(|piece| &piece.row) {
         let most = largest.entry(row.kind).or_default();
         for statistic in Statistic::ALL {

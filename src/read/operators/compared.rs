@@ -1,8 +1,8 @@
 //! Rows of `api_precision_compare_details`: the tool's own verdict on an output, one device against another.
 
-use super::details::parts;
+use super::details::name_parts;
 use super::rows::Row;
-use super::status::Status;
+use super::status::OperatorStatus;
 use crate::kind::Direction;
 
 /// One output of an operator, as `api_precision_compare` judged it.
@@ -17,7 +17,7 @@ pub struct ComparedRow {
     /// Number of the output; `None` if the name has none.
     pub output: Option<u64>,
     /// The tool's verdict.
-    pub status: Status,
+    pub status: OperatorStatus,
 }
 
 impl ComparedRow {
@@ -28,9 +28,9 @@ impl ComparedRow {
 }
 
 /// Reads a row; `None` if it cannot be read.
-pub(super) fn row(row: &Row<'_>) -> Option<ComparedRow> {
+pub(super) fn compared_row(row: &Row<'_>) -> Option<ComparedRow> {
     let name = row.name()?;
-    let (api_len, direction, output) = parts(name)?;
-    let status = Status::parse(row.cell("比对结果")?)?;
+    let (api_len, direction, output) = name_parts(name)?;
+    let status = OperatorStatus::parse(row.cell("比对结果")?)?;
     Some(ComparedRow { name: name.to_owned(), api_len, direction, output, status })
 }

@@ -1,14 +1,14 @@
 //! Rows of `accuracy_checking_details`: one output of an operator, a device against a CPU.
 
 use super::rows::Row;
-use super::status::Status;
+use super::status::OperatorStatus;
 use crate::kind::Direction;
 
 /// One output of an operator.
 ///
 /// A number is `None` if the tool did not compute it; NaN and infinities are kept.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Output {
+pub struct OperatorOutput {
     /// The row's name: `Functional.linear.0.forward.output.0`.
     pub name: String,
     /// Length of the operator's part of the name (`Functional.linear.0`), in bytes.
@@ -36,17 +36,17 @@ pub struct Output {
     /// Mean relative error, over finite elements.
     pub mean_rel: Option<f64>,
     /// Status that the tool gave the output.
-    pub status: Status,
+    pub status: OperatorStatus,
 }
 
-impl Output {
+impl OperatorOutput {
     /// Name of the operator: `Functional.linear.0`.
     pub fn api(&self) -> &str {
         self.name.get(..self.api_len).unwrap_or(&self.name)
     }
 
     /// Whether both rows have the same bits in all numbers, and the same type, shape and status.
-    pub fn says_the_same(&self, other: &Self) -> bool {
+    pub fn has_same_numbers(&self, other: &Self) -> bool {
         let numbers = |row: &Self| {
             let all = [row.cosine, row.max_abs, row.binary, row.rmse, row.small, row.max_rel, row.mean_rel];
             all.map(|number| number.map(f64::to_bits))
@@ -57,11 +57,11 @@ impl Output {
 }
 
 /// Reads a row; `None` if it cannot be read.
-pub(super) fn row(row: &Row<'_>) -> Option<Output> {
+pub(super) fn output_row(row: &Row<'_>) -> Option<OperatorOutput> {
     let name = row.name()?;
-    let (api_len, direction, output) = parts(name)?;
+    let (api_len, direction, output) = name_parts(name)?;
     let dtype = row.cell("DEVICE Dtype")?.trim();
-    Some(Output {
+    Some(OperatorOutput {
         name: name.to_owned(),
         api_len,
         direction,
@@ -75,12 +75,12 @@ pub(super) fn row(row: &Row<'_>) -> Option<Output> {
         small: row.number("小值域错误占比")?,
         max_rel: row.number("相对误差最大值")?,
         mean_rel: row.number("相对误差平均值")?,
-        status: Status::parse(row.cell("Status")?)?,
+        status: OperatorStatus::parse(row.cell("Status")?)?,
     })
 }
 
 /// Parts of a row's name: the length of the operator's name, the direction, and the number of the output.
-pub(super) fn parts(name: &str) -> Option<(usize, Direction, Option<u64>)> {
+pub(super) fn name_parts(name: &str) -> Option<(usize, Direction, Option<u64>)> {
     let of = |direction: Direction| Some((name.rfind(&format!(".{direction}"))?, direction));
     let (api_len, direction) = of(Direction::Forward).max(of(Direction::Backward))?;
     let rest = name.get(api_len + 1 + direction.as_str().len()..)?;
@@ -105,7 +105,7 @@ mod tests {
             ("Functional.linear.0.forwarded", None),
         ];
         for (name, expected) in cases {
-            assert_eq!(parts(name), expected, "{name}");
+            assert_eq!(name_parts(name), expected, "{name}");
         }
     }
 }

@@ -37,7 +37,7 @@ impl TableKind {
     }
 
     /// Whether it is a table of `acc_check`.
-    pub fn is_of_test(self) -> bool {
+    pub fn is_acc_check(self) -> bool {
         matches!(self, Self::Details | Self::Results)
     }
 
@@ -46,7 +46,7 @@ impl TableKind {
     /// The header decides. Both programs write tables of results with nearly the same header: `acc_check` calls the first
     /// column `API name`, `api_precision_compare` calls it `API Name`. For these tables the usual file name takes precedence. A
     /// file that is empty or cut within its header is recognised only by its name.
-    pub fn of(path: &str, head: &[u8]) -> Option<Self> {
+    pub fn recognise(path: &str, head: &[u8]) -> Option<Self> {
         let text = head.strip_prefix(MARK).unwrap_or(head);
         let line = text.split(|byte| matches!(byte, b'\n' | b'\r')).next().unwrap_or_default();
         let named = Self::of_name(path);
@@ -108,7 +108,7 @@ fn header(line: &[u8]) -> Vec<String> {
 
 /// Path of a table in a run's folder, and the facts in that path.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct OperatorPlace {
     /// Path, relative to the side's root.
     pub path: String,
     /// Folder of the file; empty for the root.
@@ -121,9 +121,9 @@ pub struct Place {
     pub kind: TableKind,
 }
 
-impl Place {
+impl OperatorPlace {
     /// Reads the facts in the `path` of a table of `kind`.
-    pub fn of(path: &str, kind: TableKind) -> Self {
+    pub fn from_path(path: &str, kind: TableKind) -> Self {
         let (folder, file) = path.rsplit_once('/').unwrap_or(("", path));
         let digits = |text: &&str| text.len() == STAMP && text.bytes().all(|byte| byte.is_ascii_digit());
         let stamp = file.split(|letter: char| !letter.is_ascii_digit()).find(digits).unwrap_or_default();
@@ -148,7 +148,7 @@ mod tests {
 
     #[test]
     fn the_header_tells_the_kind() {
-        let of = |path: &str, head: &str| TableKind::of(path, head.as_bytes());
+        let of = |path: &str, head: &str| TableKind::recognise(path, head.as_bytes());
         let results = "\u{feff}API name,Forward Test Success,Backward Test Success,Message\r\n";
         assert_eq!(of("x.csv", results), Some(TableKind::Results));
         let compared = results.replace("API name", "API Name");
@@ -166,13 +166,14 @@ mod tests {
 
     #[test]
     fn folder_stamp_and_rank_stand_in_the_path() {
-        let place = Place::of("node/rank_3/accuracy_checking_details_20261122123053.csv", TableKind::Details);
+        let place =
+            OperatorPlace::from_path("node/rank_3/accuracy_checking_details_20261122123053.csv", TableKind::Details);
         assert_eq!(
             (place.folder.as_str(), place.stamp.as_str(), place.rank),
             ("node/rank_3", "20261122123053", Some(3))
         );
-        let place = Place::of("accuracy_checking_details_20261122123053_rank7.csv", TableKind::Details);
+        let place = OperatorPlace::from_path("accuracy_checking_details_20261122123053_rank7.csv", TableKind::Details);
         assert_eq!((place.stamp.as_str(), place.rank), ("20261122123053", Some(7)));
-        assert_eq!(Place::of("details.csv", TableKind::Details).rank, None);
+        assert_eq!(OperatorPlace::from_path("details.csv", TableKind::Details).rank, None);
     }
 }

@@ -29,7 +29,7 @@ const NEEDED: [(TableKind, &[&str]); 4] = [
 
 /// Reason why a table is not whole.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Damage {
+pub enum OperatorDamage {
     /// The file has no bytes.
     Empty,
     /// The first line is not a header of the tool.
@@ -50,14 +50,14 @@ pub enum Damage {
 
 /// Rows of a table, and the damage of the table.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Rows<T> {
+pub struct OperatorRows<T> {
     /// The rows, in the order of the file.
     pub rows: Vec<T>,
     /// Reason why the table is not whole; `None` if it is whole.
-    pub damage: Option<Damage>,
+    pub damage: Option<OperatorDamage>,
 }
 
-impl<T> Default for Rows<T> {
+impl<T> Default for OperatorRows<T> {
     fn default() -> Self {
         Self { rows: Vec::new(), damage: None }
     }
@@ -102,14 +102,14 @@ pub(super) fn read<T>(
     source: &dyn ByteSource,
     kind: TableKind,
     parse: impl Fn(&Row<'_>) -> Option<T>,
-) -> Result<Rows<T>> {
-    let mut budget = Budget::of(source);
+) -> Result<OperatorRows<T>> {
+    let mut budget = Budget::from_source(source);
     let bytes = read_all(source, MOST_BYTES)?;
-    budget.take(bytes.len())?;
+    budget.reserve(bytes.len())?;
     let text = bytes.strip_prefix(MARK).unwrap_or(&bytes);
-    let damaged = |damage| Rows { rows: Vec::new(), damage: Some(damage) };
+    let damaged = |damage| OperatorRows { rows: Vec::new(), damage: Some(damage) };
     if text.is_empty() {
-        return Ok(damaged(Damage::Empty));
+        return Ok(damaged(OperatorDamage::Empty));
     }
     let mut reader = csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(text);
     let mut record = ByteRecord::new();
@@ -125,7 +125,7 @@ pub(super) fn read<T>(
     let title = |cell: &[u8]| String::from_utf8_lossy(cell).trim().to_owned();
     let columns: Vec<String> = record.iter().map(title).collect();
     if !is_header(&columns, kind) {
-        return Ok(damaged(Damage::Header));
+        return Ok(damaged(OperatorDamage::Header));
     }
     // If a quote is not closed, the last row extends to the end of the file.
     let is_open = memchr::memchr_iter(b'"', text).count() % 2 == 1;
@@ -140,7 +140,7 @@ pub(super) fn read<T>(
         last = Some((line, parsed.is_some()));
         match parsed {
             Some(parsed) => {
-                budget.take_one::<T>(record.as_slice().len())?;
+                budget.reserve_value::<T>(record.as_slice().len())?;
                 rows.push(parsed);
             }
             None => {
@@ -155,13 +155,13 @@ pub(super) fn read<T>(
             if was_read {
                 rows.pop();
             }
-            Some(Damage::Cut { line })
+            Some(OperatorDamage::Cut { line })
         }
         // Only the last row cannot be read, and it has no line break.
-        Some((line, false)) if broken == 1 && !ends => Some(Damage::Cut { line }),
-        _ => (broken > 0).then_some(Damage::Rows { count: broken, line: first }),
+        Some((line, false)) if broken == 1 && !ends => Some(OperatorDamage::Cut { line }),
+        _ => (broken > 0).then_some(OperatorDamage::Rows { count: broken, line: first }),
     };
-    Ok(Rows { rows, damage })
+    Ok(OperatorRows { rows, damage })
 }
 
 fn is_header(columns: &[String], kind: TableKind) -> bool {

@@ -2,7 +2,7 @@
 
 /// Result of a test of an operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Status {
+pub enum OperatorStatus {
     /// Nothing was checked: `SKIP`, or one space.
     Skip,
     /// `pass`
@@ -13,7 +13,7 @@ pub enum Status {
     Error,
 }
 
-impl Status {
+impl OperatorStatus {
     /// Reads the status in a cell; `None` for any other word.
     pub fn parse(cell: &str) -> Option<Self> {
         let cell = cell.trim();

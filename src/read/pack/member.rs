@@ -7,7 +7,7 @@ pub const DIGESTS: &str = "digests.json";
 
 /// Kind of a member's content, from its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum MemberPlace {
     /// `env`
     Env,
     /// `pip`
@@ -30,9 +30,9 @@ pub enum Place {
     Unknown,
 }
 
-impl Place {
+impl MemberPlace {
     /// Reads a member's name.
-    pub fn of(name: &str) -> Self {
+    pub fn from_name(name: &str) -> Self {
         let parts: Vec<&str> = name.split('/').collect();
         let placed = match parts.as_slice() {
             ["env"] => Some(Self::Env),

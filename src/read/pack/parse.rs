@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::read::json::Json;
 
 /// Named values, in file order.
-pub type Settings = Vec<(String, Json)>;
+pub type PackSettings = Vec<(String, Json)>;
 
 /// Names of the four statistics of a tensor in a pack.
 pub const STATISTICS: [&str; 4] = ["max", "min", "mean", "norm"];
@@ -16,26 +16,26 @@ pub const STATISTICS: [&str; 4] = ["max", "min", "mean", "norm"];
 /// The norm is the 2-norm over all elements. Statistics of parameters and integers were computed in float32, those of 16-bit
 /// tensors in their own type.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Statistics(pub [f64; 4]);
+pub struct PackStatistics(pub [f64; 4]);
 
 /// One argument of the model's forward call.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Input {
+pub enum ForwardInput {
     /// A tensor.
-    Tensor(Statistics),
+    Tensor(PackStatistics),
     /// A list, tuple or mapping.
-    Group(Vec<(String, Input)>),
+    Group(Vec<(String, ForwardInput)>),
     /// Any other value, for which msprobe records an empty text.
     Plain(Json),
 }
 
 /// One parameter of the model.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Parameter {
+pub struct PackParameter {
     /// Name of the parameter.
     pub name: String,
     /// Statistics, or the fault of their record.
-    pub statistics: Result<Statistics, Malformed>,
+    pub statistics: Result<PackStatistics, Malformed>,
 }
 
 /// Fault of a record.
@@ -48,11 +48,11 @@ pub enum Malformed {
 }
 
 /// Calls of random functions, grouped by function.
-pub type Calls = Vec<(String, Vec<Distinct>)>;
+pub type RandomCalls = Vec<(String, Vec<RandomCall>)>;
 
 /// Calls of a random function from one place in the code.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Distinct {
+pub struct RandomCall {
     /// Number of calls; `None` if the record lacks it.
     pub count: Option<i64>,
     /// Call stack, outermost frame first; `None` if the record lacks it.
@@ -60,10 +60,10 @@ pub struct Distinct {
 }
 
 /// Reads an object as named values.
-pub(super) fn settings(name: &str, json: Json) -> Result<Settings> {
+pub(super) fn settings(name: &str, json: Json) -> Result<PackSettings> {
     match json {
         Json::Object(entries) => Ok(entries),
-        other => Err(not(name, "an object", &other)),
+        other => Err(type_error(name, "an object", &other)),
     }
 }
 
@@ -78,32 +78,32 @@ pub(super) fn lines(name: &str, bytes: Vec<u8>) -> Result<Vec<String>> {
 }
 
 /// Reads the arguments of one forward call: `args` and `kwargs`.
-pub(super) fn inputs(name: &str, json: Json) -> Result<Vec<(String, Input)>> {
+pub(super) fn inputs(name: &str, json: Json) -> Result<Vec<(String, ForwardInput)>> {
     Ok(settings(name, json)?.into_iter().map(|(key, value)| (key, input(value))).collect())
 }
 
-fn input(json: Json) -> Input {
+fn input(json: Json) -> ForwardInput {
     match json {
         Json::Object(entries) => match statistics(&entries) {
-            Ok(statistics) if entries.len() == STATISTICS.len() => Input::Tensor(statistics),
-            _ => Input::Group(entries.into_iter().map(|(key, value)| (key, input(value))).collect()),
+            Ok(statistics) if entries.len() == STATISTICS.len() => ForwardInput::Tensor(statistics),
+            _ => ForwardInput::Group(entries.into_iter().map(|(key, value)| (key, input(value))).collect()),
         },
-        other => Input::Plain(other),
+        other => ForwardInput::Plain(other),
     }
 }
 
-fn statistics(entries: &[(String, Json)]) -> Result<Statistics, Malformed> {
+fn statistics(entries: &[(String, Json)]) -> Result<PackStatistics, Malformed> {
     let mut values = [0.0; 4];
     for (value, key) in values.iter_mut().zip(STATISTICS) {
         let (_, json) = entries.iter().find(|(name, _)| name == key).ok_or(Malformed::MissingKey)?;
         *value = json.as_f64().ok_or(Malformed::WrongType)?;
     }
-    Ok(Statistics(values))
+    Ok(PackStatistics(values))
 }
 
 /// Reads the parameters of a model.
-pub(super) fn parameters(name: &str, json: Json) -> Result<Vec<Parameter>> {
-    let parameter = |(name, value): (String, Json)| Parameter {
+pub(super) fn parameters(name: &str, json: Json) -> Result<Vec<PackParameter>> {
+    let parameter = |(name, value): (String, Json)| PackParameter {
         name,
         statistics: value.as_object().ok_or(Malformed::WrongType).and_then(statistics),
     };
@@ -111,33 +111,35 @@ pub(super) fn parameters(name: &str, json: Json) -> Result<Vec<Parameter>> {
 }
 
 /// Reads the calls of random functions.
-pub(super) fn calls(name: &str, json: Json) -> Result<Calls> {
+pub(super) fn calls(name: &str, json: Json) -> Result<RandomCalls> {
     let function = |(function, value): (String, Json)| {
-        let Json::Array(entries) = value else { return Err(not(name, &format!("a list under `{function}`"), &value)) };
+        let Json::Array(entries) = value else {
+            return Err(type_error(name, &format!("a list under `{function}`"), &value));
+        };
         Ok((function, entries.iter().map(distinct).collect()))
     };
     settings(name, json)?.into_iter().map(function).collect()
 }
 
-fn distinct(json: &Json) -> Distinct {
+fn distinct(json: &Json) -> RandomCall {
     let frames = |stack: &Json| -> Option<Vec<String>> {
         stack.as_array()?.iter().map(|frame| frame.as_str().map(str::to_owned)).collect()
     };
-    Distinct { count: json.get("count").and_then(Json::as_i64), stack: json.get("stack").and_then(frames) }
+    RandomCall { count: json.get("count").and_then(Json::as_i64), stack: json.get("stack").and_then(frames) }
 }
 
 /// Reads the content digests, by file.
 pub(super) fn digests(name: &str, json: &Json) -> Result<BTreeMap<String, String>> {
     let files = json.get("files").and_then(Json::as_object);
-    let files = files.ok_or_else(|| not(name, "an object with `files`", json))?;
+    let files = files.ok_or_else(|| type_error(name, "an object with `files`", json))?;
     let entry = |(file, digest): &(String, Json)| {
-        let digest = digest.as_str().ok_or_else(|| not(name, &format!("a digest for `{file}`"), digest))?;
+        let digest = digest.as_str().ok_or_else(|| type_error(name, &format!("a digest for `{file}`"), digest))?;
         Ok((file.clone(), digest.to_owned()))
     };
     files.iter().map(entry).collect()
 }
 
-fn not(name: &str, wanted: &str, found: &Json) -> Error {
+fn type_error(name: &str, wanted: &str, found: &Json) -> Error {
     let found = match found {
         Json::Null => "null",
         Json::Bool(_) => "a boolean",

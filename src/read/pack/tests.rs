@@ -10,21 +10,21 @@ fn zip(members: &[(&str, &[u8])]) -> Source {
         writer.start_file(*name, ::zip::write::SimpleFileOptions::default()).expect("start");
         writer.write_all(bytes).expect("write");
     }
-    Arc::new(Memory::new("test.zip", writer.finish().expect("finish").into_inner()))
+    Arc::new(MemorySource::new("test.zip", writer.finish().expect("finish").into_inner()))
 }
 
 #[test]
 fn names_say_where_a_member_belongs() {
     for (name, place) in [
-        ("env", Place::Env),
-        ("dataset/step12/rank3/dataset.json", Place::Dataset((12, 3))),
-        ("weights/weight.json", Place::Misplaced(Checker::Weights)),
-        ("weights/stepX/rank0/weight.json", Place::Misplaced(Checker::Weights)),
-        ("random/rankA.json", Place::Misplaced(Checker::Random)),
-        ("random/rank.json", Place::Misplaced(Checker::Random)),
-        ("archive/data.pkl", Place::Unknown),
+        ("env", MemberPlace::Env),
+        ("dataset/step12/rank3/dataset.json", MemberPlace::Dataset((12, 3))),
+        ("weights/weight.json", MemberPlace::Misplaced(Checker::Weights)),
+        ("weights/stepX/rank0/weight.json", MemberPlace::Misplaced(Checker::Weights)),
+        ("random/rankA.json", MemberPlace::Misplaced(Checker::Random)),
+        ("random/rank.json", MemberPlace::Misplaced(Checker::Random)),
+        ("archive/data.pkl", MemberPlace::Unknown),
     ] {
-        assert_eq!(Place::of(name), place, "{name}");
+        assert_eq!(MemberPlace::from_name(name), place, "{name}");
     }
 }
 
@@ -44,7 +44,7 @@ fn a_pack_is_known_by_its_members_even_when_cut() {
     assert!(!recognise(&zip(&[("archive/data.pkl", b"")])));
     let mut bytes = vec![0; 60];
     whole.read_at(0, &mut bytes).expect("long enough");
-    let cut: Source = Arc::new(Memory::new("cut.zip", bytes));
+    let cut: Source = Arc::new(MemorySource::new("cut.zip", bytes));
     assert!(recognise(&cut));
     assert!(read(cut).expect_err("cut").help().is_some());
 }
@@ -57,14 +57,14 @@ fn a_member_that_expands_beyond_its_claim_is_damage() {
     // The expanded size stands at offset 24 of the directory entry, which starts with `PK\x01\x02`.
     let entry = bytes.windows(4).position(|window| window == b"PK\x01\x02").expect("directory");
     bytes[entry + 24..entry + 28].copy_from_slice(&10_u32.to_le_bytes());
-    let pack = read(Arc::new(Memory::new("lies.zip", bytes))).expect("directory is whole");
+    let pack = read(Arc::new(MemorySource::new("lies.zip", bytes))).expect("directory is whole");
     assert!(pack.pip.expect("there").is_err());
 }
 
 proptest::proptest! {
     #[test]
     fn any_bytes_give_a_pack_or_an_error(bytes in proptest::collection::vec(proptest::num::u8::ANY, 0..300)) {
-        let source: Source = Arc::new(Memory::new("random.zip", [b"PK\x03\x04".to_vec(), bytes].concat()));
+        let source: Source = Arc::new(MemorySource::new("random.zip", [b"PK\x03\x04".to_vec(), bytes].concat()));
         let _known = recognise(&source);
         let _outcome = read(source);
     }

@@ -8,8 +8,8 @@ use super::gpu_trace;
 use super::kernels::Kernels;
 use super::npu_trace;
 use super::operator_times::read_details;
-use super::place::{FileKind, ProfileFile};
-use super::profile::{Damage, Device, Profile};
+use super::place::{ProfileFile, ProfileFileKind};
+use super::profile::{Profile, ProfileDamage, ProfileDevice};
 use super::settings::read_settings;
 use super::tables;
 use crate::error::{Error, Result};
@@ -33,9 +33,9 @@ pub struct ProfileFiles {
 
 impl ProfileFiles {
     /// Groups files into profiles, by folder.
-    pub fn all(files: &[ProfileFile]) -> Vec<Self> {
+    pub fn from_files(files: &[ProfileFile]) -> Vec<Self> {
         let mut profiles: BTreeMap<&str, Vec<ProfileFile>> = BTreeMap::new();
-        for file in files.iter().filter(|file| file.kind != FileKind::Other) {
+        for file in files.iter().filter(|file| file.kind != ProfileFileKind::Other) {
             profiles.entry(&file.profile).or_default().push(file.clone());
         }
         // A profile may consist of settings only, if its results are elsewhere or were never written.
@@ -43,21 +43,23 @@ impl ProfileFiles {
         profiles.into_iter().map(of).collect()
     }
 
-    fn of(&self, kind: FileKind) -> Option<&ProfileFile> {
+    fn file_of_kind(&self, kind: ProfileFileKind) -> Option<&ProfileFile> {
         self.files.iter().find(|file| file.kind == kind)
     }
 
     /// Rank; `None` if a single process was recorded.
     fn rank(&self) -> Option<u64> {
         let of = |kind| self.files.iter().filter(|file| file.kind == kind).find_map(ProfileFile::rank);
-        of(FileKind::Settings).or_else(|| of(FileKind::Database).filter(|_| self.of(FileKind::Settings).is_none()))
+        of(ProfileFileKind::Settings).or_else(|| {
+            of(ProfileFileKind::Database).filter(|_| self.file_of_kind(ProfileFileKind::Settings).is_none())
+        })
     }
 }
 
 /// Reads a profile. If one file is damaged, the others are still read.
 pub fn read_profile(files: &dyn Files, profile: &ProfileFiles) -> Profile {
     let reading = Reading { files, damage: Vec::new() };
-    match profile.of(FileKind::GpuTrace) {
+    match profile.file_of_kind(ProfileFileKind::GpuTrace) {
         Some(file) => reading.trace(profile, file),
         None => reading.folder(profile),
     }
@@ -65,46 +67,48 @@ pub fn read_profile(files: &dyn Files, profile: &ProfileFiles) -> Profile {
 
 struct Reading<'a> {
     files: &'a dyn Files,
-    damage: Vec<Damage>,
+    damage: Vec<ProfileDamage>,
 }
 
 impl Reading<'_> {
     fn trace(mut self, profile: &ProfileFiles, file: &ProfileFile) -> Profile {
         let read = self.read(Some(file), ANEW_TRACE, |source| gpu_trace::read_trace(source));
-        let mut read = read.unwrap_or_else(|| Profile::new(String::new(), Device::Gpu));
+        let mut read = read.unwrap_or_else(|| Profile::new(String::new(), ProfileDevice::Gpu));
         read.place.clone_from(&profile.profile);
         read.damage = self.damage;
         read
     }
 
     fn folder(mut self, profile: &ProfileFiles) -> Profile {
-        let mut read = Profile::new(profile.profile.clone(), Device::Npu);
+        let mut read = Profile::new(profile.profile.clone(), ProfileDevice::Npu);
         read.rank = profile.rank();
-        let of = |kind| profile.of(kind);
-        read.settings = self.read(of(FileKind::Settings), ANEW, |source| read_settings(source));
-        read.kernels = self.read(of(FileKind::Kernels), ANEW, |source| tables::kernels(source));
-        read.steps = self.read(of(FileKind::Steps), ANEW, |source| tables::steps(source)).unwrap_or_default();
-        read.totals = self.read(of(FileKind::Totals), ANEW, |source| tables::totals(source)).unwrap_or_default();
-        if let Some(times) = self.read(of(FileKind::Operators), ANEW, |source| read_details(source)) {
+        let of = |kind| profile.file_of_kind(kind);
+        read.settings = self.read(of(ProfileFileKind::Settings), ANEW, |source| read_settings(source));
+        read.kernels = self.read(of(ProfileFileKind::Kernels), ANEW, |source| tables::kernels(source));
+        read.steps = self.read(of(ProfileFileKind::Steps), ANEW, |source| tables::steps(source)).unwrap_or_default();
+        read.totals = self.read(of(ProfileFileKind::Totals), ANEW, |source| tables::totals(source)).unwrap_or_default();
+        if let Some(times) = self.read(of(ProfileFileKind::Operators), ANEW, |source| read_details(source)) {
             (read.operators, read.loading) = (times.operators(), times.loading());
         }
-        read.memory_peak = self.read(of(FileKind::Memory), ANEW, |source| tables::memory_peak(source)).flatten();
-        let communication = self.read(of(FileKind::Communication), ANEW, |source| read_communication(source));
+        read.memory_peak = self.read(of(ProfileFileKind::Memory), ANEW, |source| tables::memory_peak(source)).flatten();
+        let communication = self.read(of(ProfileFileKind::Communication), ANEW, |source| read_communication(source));
         read.communication = communication.unwrap_or_default();
-        if let Some(trace) = self.read(of(FileKind::Trace), ANEW, |source| npu_trace::read_trace(source)) {
+        if let Some(trace) = self.read(of(ProfileFileKind::Trace), ANEW, |source| npu_trace::read_trace(source)) {
             read.frequency = trace.frequency;
             read.loading = read.loading.or(trace.loading);
         }
         self.databases(profile, &mut read);
-        self.damage.extend(cut_at_a_step(&read, of(FileKind::Kernels)));
+        self.damage.extend(cut_at_a_step(&read, of(ProfileFileKind::Kernels)));
         read.damage = self.damage;
         read
     }
 
     /// Adds facts from the databases that the text files do not give.
     fn databases(&mut self, profile: &ProfileFiles, read: &mut Profile) {
-        let has_kernels = profile.of(FileKind::Kernels).is_some();
-        if let Some(recorded) = self.read(profile.of(FileKind::Database), ANEW, |source| read_database(source)) {
+        let has_kernels = profile.file_of_kind(ProfileFileKind::Kernels).is_some();
+        if let Some(recorded) =
+            self.read(profile.file_of_kind(ProfileFileKind::Database), ANEW, |source| read_database(source))
+        {
             read.kernels = if has_kernels { read.kernels.take() } else { recorded.kernels };
             if read.operators.is_empty() {
                 read.operators = recorded.operators;
@@ -114,7 +118,9 @@ impl Reading<'_> {
             read.frequency = read.frequency.or(recorded.frequency);
             read.device_name = recorded.device_name;
         }
-        if let Some(analysis) = self.read(profile.of(FileKind::Analysis), ANEW, |source| read_analysis(source)) {
+        if let Some(analysis) =
+            self.read(profile.file_of_kind(ProfileFileKind::Analysis), ANEW, |source| read_analysis(source))
+        {
             if read.steps.is_empty() {
                 (read.steps, read.counts_pauses) = (analysis.steps, false);
             }
@@ -144,7 +150,7 @@ impl Reading<'_> {
     /// Opens a file. A database is opened together with its write-ahead log.
     fn open(&self, file: &ProfileFile) -> Result<Source> {
         let source = self.files.open(&file.path)?;
-        if !matches!(file.kind, FileKind::Database | FileKind::Analysis) {
+        if !matches!(file.kind, ProfileFileKind::Database | ProfileFileKind::Analysis) {
             return Ok(source);
         }
         let log = format!("{}-wal", file.path);
@@ -155,8 +161,8 @@ impl Reading<'_> {
     }
 }
 
-fn damage(file: &ProfileFile, error: &Error, help: &str) -> Damage {
-    Damage {
+fn damage(file: &ProfileFile, error: &Error, help: &str) -> ProfileDamage {
+    ProfileDamage {
         path: file.path.clone(),
         reason: error.message().to_owned(),
         help: error.help().unwrap_or(help).to_owned(),
@@ -164,7 +170,7 @@ fn damage(file: &ProfileFile, error: &Error, help: &str) -> Damage {
 }
 
 /// Damage of a table of kernels that was cut between two lines, which shows because it lacks steps of the table of steps.
-fn cut_at_a_step(read: &Profile, file: Option<&ProfileFile>) -> Option<Damage> {
+fn cut_at_a_step(read: &Profile, file: Option<&ProfileFile>) -> Option<ProfileDamage> {
     let (kernels, file): (&Kernels, _) = (read.kernels.as_ref()?, file?);
     let there: BTreeSet<u64> = kernels.steps().iter().copied().collect();
     let missing: Vec<u64> = read.steps.iter().filter_map(|row| row.step).filter(|step| !there.contains(step)).collect();
@@ -174,5 +180,5 @@ fn cut_at_a_step(read: &Profile, file: Option<&ProfileFile>) -> Option<Damage> {
         missing.len(),
         read.steps.len()
     );
-    Some(Damage { path: file.path.clone(), reason, help: ANEW.to_owned() })
+    Some(ProfileDamage { path: file.path.clone(), reason, help: ANEW.to_owned() })
 }

@@ -48,7 +48,7 @@ pub(super) fn add_call(times: &mut BTreeMap<String, CommunicationTimes>, name: &
     if name.starts_with("Total Op Info") || !transit.is_finite() || !wait.is_finite() {
         return;
     }
-    let kind = type_of(name);
+    let kind = collective_type(name);
     if times.len() >= MOST_TYPES && !times.contains_key(kind) {
         return;
     }
@@ -59,7 +59,7 @@ pub(super) fn add_call(times: &mut BTreeMap<String, CommunicationTimes>, name: &
 }
 
 /// Type of a collective: `hcom_allReduce_` for `hcom_allReduce__371_24_1@group`.
-pub(super) fn type_of(name: &str) -> &str {
+pub(super) fn collective_type(name: &str) -> &str {
     let call = name.split('@').next().unwrap_or(name);
     match call.find("__") {
         Some(at) => call.get(..=at).unwrap_or(call),
@@ -69,7 +69,7 @@ pub(super) fn type_of(name: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use super::type_of;
+    use super::collective_type;
 
     #[test]
     fn a_type_has_no_call_number_and_no_group() {
@@ -79,7 +79,7 @@ mod tests {
             ("broadcast@group", "broadcast"),
             ("", ""),
         ] {
-            assert_eq!(type_of(name), kind);
+            assert_eq!(collective_type(name), kind);
         }
     }
 }

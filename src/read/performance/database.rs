@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::communication::add_call;
-use super::kernels::{COMMUNICATION, Kernels, OperatorKey, bare, core};
+use super::kernels::{COMMUNICATION, Kernels, OperatorKey, core_kind, without_quotes};
 use super::launches::Spans;
 use super::npu_trace::median;
 use super::number::microseconds;
@@ -12,7 +12,7 @@ use super::operator_times::{OperatorTimes, is_loading};
 use super::profile::{CommunicationTimes, LoadingTime, OperatorTime, StepRow};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::ByteSource;
-use crate::read::sqlite::{Database, Value};
+use crate::read::sqlite::{Database, SqlValue};
 
 /// Most rows that are read from one table.
 const MOST_ROWS: usize = 16_000_000;
@@ -61,17 +61,17 @@ pub(super) fn read_database(source: &dyn ByteSource) -> Result<Recorded> {
 /// Cells of the requested columns; `Null` for a column that the table lacks.
 struct Row<'a> {
     places: &'a [Option<usize>],
-    values: &'a [Value],
+    values: &'a [SqlValue],
 }
 
 impl<'a> Row<'a> {
-    fn value(&self, nth: usize) -> &'a Value {
-        self.places.get(nth).copied().flatten().and_then(|place| self.values.get(place)).unwrap_or(&Value::Null)
+    fn value(&self, nth: usize) -> &'a SqlValue {
+        self.places.get(nth).copied().flatten().and_then(|place| self.values.get(place)).unwrap_or(&SqlValue::Null)
     }
 
     fn whole(&self, nth: usize) -> Option<u64> {
         match self.value(nth) {
-            Value::Text(text) => text.trim().parse().ok(),
+            SqlValue::Text(text) => text.trim().parse().ok(),
             value => value.as_u64(),
         }
     }
@@ -83,7 +83,7 @@ impl<'a> Row<'a> {
 
     fn number(&self, nth: usize) -> Option<f64> {
         match self.value(nth) {
-            Value::Text(text) => text.trim().parse().ok(),
+            SqlValue::Text(text) => text.trim().parse().ok(),
             value => value.as_f64(),
         }
         .filter(|number| number.is_finite())
@@ -165,7 +165,7 @@ impl Tables<'_> {
 
     /// Kernels, and their number and duration by connection; `None` if nothing of the device was recorded.
     fn kernels(&self, spans: &Spans) -> Result<(Option<Kernels>, Tasks)> {
-        let (mut kernels, mut tasks) = (Kernels::of(self.source), Tasks::default());
+        let (mut kernels, mut tasks) = (Kernels::new(self.source), Tasks::default());
         let kinds = self.kinds(&mut kernels)?;
         let is_there = self.each("TASK", &["globalTaskId", "startNs", "endNs", "connectionId"], |row| {
             // Tasks without an entry are events and memory copies, which the text files do not list either.
@@ -188,9 +188,9 @@ impl Tables<'_> {
             };
             let kind = self.name(row.whole(3));
             let call = self.name(row.whole(0));
-            let name = if kind.is_empty() { super::communication::type_of(call) } else { kind };
+            let name = if kind.is_empty() { super::communication::collective_type(call) } else { kind };
             let key = OperatorKey { name: name.to_owned(), core: COMMUNICATION.to_owned(), ..OperatorKey::default() };
-            let kind = kernels.kind(self.file, key)?;
+            let kind = kernels.kind_place(self.file, key)?;
             kernels.add(self.file, kind, spans.begun(start), (start, end.saturating_sub(start)))
         })?;
         Ok((is_there.then(|| kernels.finish()), tasks))
@@ -210,11 +210,11 @@ impl Tables<'_> {
                     let [name, of_core, shapes, dtypes] = ids.map(|id| self.name(id));
                     let key = OperatorKey {
                         name: name.trim().to_owned(),
-                        shapes: bare(shapes),
-                        dtypes: bare(dtypes),
-                        core: core(of_core),
+                        shapes: without_quotes(shapes),
+                        dtypes: without_quotes(dtypes),
+                        core: core_kind(of_core),
                     };
-                    let kind = kernels.kind(self.file, key)?;
+                    let kind = kernels.kind_place(self.file, key)?;
                     known.insert(ids, kind);
                     kind
                 }

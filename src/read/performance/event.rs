@@ -1,7 +1,7 @@
 //! One event of a trace.
 
-use super::number::{nanoseconds, whole};
-use super::scanner::{entries, unquoted};
+use super::number::{nanoseconds, parse_whole};
+use super::scanner::{for_each_entry, unquoted};
 
 /// Longest name that is kept, in characters; names of templates can have some thousand.
 const MOST_NAME: usize = 1024;
@@ -23,7 +23,7 @@ impl<'a> Event<'a> {
     /// Splits an event into its parts; `None` if it is not an object.
     pub(super) fn parse(object: &'a [u8]) -> Option<Self> {
         let mut event = Self::default();
-        entries(object, |key, value| match key {
+        for_each_entry(object, |key, value| match key {
             b"ph" => event.phase = unquoted(value),
             b"cat" => event.category = unquoted(value),
             b"name" => event.name = value,
@@ -36,7 +36,7 @@ impl<'a> Event<'a> {
     }
 
     /// Whether the event has one of these categories, in the spelling of any release.
-    pub(super) fn is_of(&self, categories: &[&str]) -> bool {
+    pub(super) fn has_category(&self, categories: &[&str]) -> bool {
         categories.iter().any(|category| self.category.eq_ignore_ascii_case(category.as_bytes()))
     }
 
@@ -70,7 +70,7 @@ impl<'a> Event<'a> {
 
     /// Calls `take` with each argument's key and value.
     pub(super) fn arguments(&self, take: impl FnMut(&'a [u8], &'a [u8])) {
-        entries(self.arguments, take);
+        for_each_entry(self.arguments, take);
     }
 
     /// Value of an argument that is a whole number.
@@ -78,7 +78,7 @@ impl<'a> Event<'a> {
         let mut found = None;
         self.arguments(|key, value| {
             if key == name.as_bytes() {
-                found = whole(unquoted(value));
+                found = parse_whole(unquoted(value));
             }
         });
         found
@@ -87,5 +87,5 @@ impl<'a> Event<'a> {
 
 /// Number of a step, from the name of its span: `ProfilerStep#12`.
 pub(super) fn step_number(name: &[u8]) -> Option<u64> {
-    whole(name.strip_prefix(b"ProfilerStep#")?)
+    parse_whole(name.strip_prefix(b"ProfilerStep#")?)
 }

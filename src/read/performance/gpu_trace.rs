@@ -8,11 +8,11 @@ use std::collections::HashMap;
 use super::event::{Event, step_number};
 use super::kernels::{COMMUNICATION, Kernels, OperatorKey};
 use super::launches::Spans;
-use super::number::{microseconds, whole};
+use super::number::{microseconds, parse_whole};
 use super::operator_times::{OperatorTimes, is_loading};
-use super::profile::{Device, Profile};
+use super::profile::{Profile, ProfileDevice};
 use super::scanner::{Receiver, scan, unquoted};
-use super::stream::unpacked;
+use super::stream::unpacked_reader;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::{Budget, ByteSource};
 use crate::read::json::{Json, parse_bytes};
@@ -39,7 +39,7 @@ type Ids<T> = HashMap<u64, T, foldhash::fast::RandomState>;
 /// `Corrupt` if the file is cut or not a trace.
 pub(super) fn read_trace(source: &dyn ByteSource) -> Result<Profile> {
     let mut found = Found::of(source);
-    scan(source.name(), unpacked(source), &mut found)?;
+    scan(source.name(), unpacked_reader(source), &mut found)?;
     found.into_profile()
 }
 
@@ -75,15 +75,15 @@ struct Found<'a> {
 impl Receiver for Found<'_> {
     fn event(&mut self, object: &[u8]) -> Result<()> {
         let event = Event::parse(object).ok_or_else(|| self.wrong("holds an event that is no object"))?;
-        if event.phase == b"X" && event.is_of(&ON_DEVICE) {
+        if event.phase == b"X" && event.has_category(&ON_DEVICE) {
             self.kernel(&event)
-        } else if event.phase == b"X" && event.is_of(&LAUNCHES) {
+        } else if event.phase == b"X" && event.has_category(&LAUNCHES) {
             self.call(&event)
-        } else if event.phase == b"X" && event.is_of(&OPERATORS) {
+        } else if event.phase == b"X" && event.has_category(&OPERATORS) {
             self.operator(&event)
-        } else if event.phase == b"X" && event.is_of(&SPANS) {
+        } else if event.phase == b"X" && event.has_category(&SPANS) {
             self.span(&event)
-        } else if event.is_of(&COUNTERS) && event.raw_name() == b"[memory]" {
+        } else if event.has_category(&COUNTERS) && event.raw_name() == b"[memory]" {
             self.memory(&event);
             Ok(())
         } else {
@@ -91,7 +91,7 @@ impl Receiver for Found<'_> {
         }
     }
 
-    fn beside(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+    fn other_value(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         let parse = |value| parse_bytes(self.file, value);
         match key {
             b"deviceProperties" => {
@@ -114,8 +114,8 @@ impl<'a> Found<'a> {
     fn of(source: &'a dyn ByteSource) -> Self {
         Self {
             file: source.name(),
-            budget: Budget::of(source),
-            kernels: Kernels::of(source),
+            budget: Budget::from_source(source),
+            kernels: Kernels::new(source),
             kinds: HashMap::new(),
             launched: Vec::new(),
             calls: Ids::default(),
@@ -138,8 +138,8 @@ impl Found<'_> {
         };
         let (mut correlation, mut operator) = (u64::MAX, u64::MAX);
         event.arguments(|key, value| match key {
-            b"correlation" => correlation = whole(unquoted(value)).unwrap_or(u64::MAX),
-            b"External id" => operator = whole(unquoted(value)).unwrap_or(u64::MAX),
+            b"correlation" => correlation = parse_whole(unquoted(value)).unwrap_or(u64::MAX),
+            b"External id" => operator = parse_whole(unquoted(value)).unwrap_or(u64::MAX),
             _ => {}
         });
         let kind = match self.kinds.get(event.raw_name()) {
@@ -149,7 +149,7 @@ impl Found<'_> {
                 let is_communication = name.get(..4).is_some_and(|start| start.eq_ignore_ascii_case("nccl"));
                 let core = if is_communication { COMMUNICATION } else { "" };
                 let key = OperatorKey { name, core: core.to_owned(), ..OperatorKey::default() };
-                let kind = self.kernels.kind(self.file, key)?;
+                let kind = self.kernels.kind_place(self.file, key)?;
                 self.kinds.insert(event.raw_name().to_vec(), kind);
                 kind
             }
@@ -157,7 +157,7 @@ impl Found<'_> {
         if self.launched.len() >= MOST_EVENTS {
             return Err(self.too_many("kernels"));
         }
-        self.budget.take_one::<Launched>(0)?;
+        self.budget.reserve_value::<Launched>(0)?;
         self.launched.push(Launched { start, duration, kind, correlation, operator });
         Ok(())
     }
@@ -167,7 +167,7 @@ impl Found<'_> {
         if self.calls.len() >= MOST_EVENTS {
             return Err(self.too_many("calls of the runtime"));
         }
-        self.budget.take_one::<(u64, i64)>(0)?;
+        self.budget.reserve_value::<(u64, i64)>(0)?;
         self.calls.insert(correlation, start);
         Ok(())
     }
@@ -178,7 +178,7 @@ impl Found<'_> {
             Some(place) => *place,
             None => {
                 let place = u32::try_from(self.names.len()).unwrap_or_default();
-                self.budget.take_one::<[(Vec<u8>, u32); 2]>(2 * event.raw_name().len())?;
+                self.budget.reserve_value::<[(Vec<u8>, u32); 2]>(2 * event.raw_name().len())?;
                 self.names.push(event.name());
                 self.name_places.insert(event.raw_name().to_vec(), place);
                 place
@@ -187,7 +187,7 @@ impl Found<'_> {
         if self.operators.len() >= MOST_EVENTS || self.names.len() >= MOST_EVENTS >> 4 {
             return Err(self.too_many("operators"));
         }
-        self.budget.take_one::<(u64, u32)>(0)?;
+        self.budget.reserve_value::<(u64, u32)>(0)?;
         self.operators.insert(id, place);
         Ok(())
     }
@@ -217,7 +217,7 @@ impl Found<'_> {
     fn into_profile(mut self) -> Result<Profile> {
         let spans = Spans::new(std::mem::take(&mut self.steps));
         let launched = std::mem::take(&mut self.launched);
-        let mut profile = Profile::new(String::new(), Device::Gpu);
+        let mut profile = Profile::new(String::new(), ProfileDevice::Gpu);
         profile.has_device = !launched.is_empty();
         let mut sums: HashMap<u32, (u64, f64)> = HashMap::new();
         for kernel in launched {

@@ -74,9 +74,9 @@ pub struct Kernels {
 
 impl Kernels {
     /// Creates an empty list that may take the memory that `source` grants.
-    pub(super) fn of(source: &dyn ByteSource) -> Self {
+    pub(super) fn new(source: &dyn ByteSource) -> Self {
         Self {
-            budget: Budget::of(source),
+            budget: Budget::from_source(source),
             kinds: Vec::new(),
             places: HashMap::new(),
             bytes: 0,
@@ -110,7 +110,7 @@ impl Kernels {
     ///
     /// # Errors
     /// If there are too many kinds. `file` is the file's name for the message.
-    pub(super) fn kind(&mut self, file: &str, kind: OperatorKey) -> Result<u32> {
+    pub(super) fn kind_place(&mut self, file: &str, kind: OperatorKey) -> Result<u32> {
         if let Some(place) = self.places.get(&kind) {
             return Ok(*place);
         }
@@ -120,7 +120,7 @@ impl Kernels {
             return Err(too_many(file, format!("more than {MOST_KINDS} kinds of kernel, or names above 128 MB")));
         }
         // The kind is stored twice: in the list, and as the key of its index.
-        self.budget.take_one::<[OperatorKey; 2]>(2 * texts)?;
+        self.budget.reserve_value::<[OperatorKey; 2]>(2 * texts)?;
         let place = u32::try_from(self.kinds.len()).unwrap_or_default();
         self.kinds.push(kind.clone());
         self.places.insert(kind, place);
@@ -128,7 +128,7 @@ impl Kernels {
     }
 
     /// Index of a step, which is added if it is new.
-    pub(super) fn step(&mut self, number: u64) -> u32 {
+    pub(super) fn step_place(&mut self, number: u64) -> u32 {
         let next = u32::try_from(self.steps.len()).unwrap_or(NO_STEP - 1);
         *self.step_places.entry(number).or_insert_with(|| {
             self.steps.push(number);
@@ -150,8 +150,8 @@ impl Kernels {
         if self.list.len() >= MOST_KERNELS {
             return Err(too_many(file, format!("more than {MOST_KERNELS} kernels; record fewer steps")));
         }
-        let step = step.map_or(NO_STEP, |step| self.step(step));
-        self.budget.take_one::<Kernel>(0)?;
+        let step = step.map_or(NO_STEP, |step| self.step_place(step));
+        self.budget.reserve_value::<Kernel>(0)?;
         self.list.push(Kernel { start, duration: duration.max(0), kind, step });
         Ok(())
     }
@@ -170,7 +170,7 @@ fn too_many(file: &str, message: String) -> Error {
 }
 
 /// Core type in the spelling of current releases.
-pub(super) fn core(spelled: &str) -> String {
+pub(super) fn core_kind(spelled: &str) -> String {
     let spelled = spelled.trim();
     if spelled.eq_ignore_ascii_case("HCCL") || spelled.eq_ignore_ascii_case(COMMUNICATION) {
         return COMMUNICATION.to_owned();
@@ -179,7 +179,7 @@ pub(super) fn core(spelled: &str) -> String {
 }
 
 /// Cell without quotes and blanks; empty if the profiler wrote `N/A`.
-pub(super) fn bare(cell: &str) -> String {
+pub(super) fn without_quotes(cell: &str) -> String {
     let bare: String = cell.chars().filter(|letter| *letter != '"' && !letter.is_whitespace()).collect();
     if bare.eq_ignore_ascii_case("N/A") { String::new() } else { bare }
 }

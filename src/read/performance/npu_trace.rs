@@ -1,11 +1,11 @@
 //! `trace_view.json`, of which only the clock of the cores and the time of loading batches are read.
 
 use super::event::Event;
-use super::number::{finite, microseconds};
+use super::number::{microseconds, parse_finite};
 use super::operator_times::is_loading;
 use super::profile::LoadingTime;
 use super::scanner::{Receiver, scan, unquoted};
-use super::stream::unpacked;
+use super::stream::unpacked_reader;
 use crate::error::{Error, Result};
 use crate::fetch::ByteSource;
 
@@ -29,7 +29,7 @@ pub(super) struct NpuTrace {
 /// `Corrupt` if the file is cut or not a trace.
 pub(super) fn read_trace(source: &dyn ByteSource) -> Result<NpuTrace> {
     let mut found = Found { name: source.name(), clock: Vec::new(), loading: None };
-    scan(source.name(), unpacked(source), &mut found)?;
+    scan(source.name(), unpacked_reader(source), &mut found)?;
     Ok(NpuTrace { frequency: median(found.clock), loading: found.loading })
 }
 
@@ -52,7 +52,7 @@ impl Receiver for Found<'_> {
         if event.phase == b"C" && event.raw_name() == COUNTER {
             event.arguments(|key, value| {
                 if key == b"MHz" && self.clock.len() < MOST_VALUES {
-                    self.clock.extend(finite(unquoted(value)).filter(|clock| *clock > 0.0));
+                    self.clock.extend(parse_finite(unquoted(value)).filter(|clock| *clock > 0.0));
                 }
             });
         }

@@ -37,13 +37,13 @@ fn spelled_out(text: &[u8]) -> Option<i64> {
 }
 
 /// Reads a finite number; `None` for anything else.
-pub(super) fn finite(text: &[u8]) -> Option<f64> {
+pub(super) fn parse_finite(text: &[u8]) -> Option<f64> {
     let value: f64 = std::str::from_utf8(text).ok()?.trim().parse().ok()?;
     value.is_finite().then_some(value)
 }
 
 /// Reads a whole number of at least 0; `None` for anything else.
-pub(super) fn whole(text: &[u8]) -> Option<u64> {
+pub(super) fn parse_whole(text: &[u8]) -> Option<u64> {
     std::str::from_utf8(text).ok()?.trim().parse().ok()
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::number::finite;
+use super::number::parse_finite;
 use super::profile::{LoadingTime, OperatorTime};
 use super::table::{Columns, read};
 use crate::error::{Error, ErrorKind, Result};
@@ -75,7 +75,9 @@ pub(super) fn read_details(source: &dyn ByteSource) -> Result<OperatorTimes> {
     let mut times = OperatorTimes::default();
     read(source, &DETAILS, |row| {
         let name = row.text(0);
-        let (Some(host), Some(device)) = (finite(row.cell(1)), finite(row.cell(2))) else { return Ok(false) };
+        let (Some(host), Some(device)) = (parse_finite(row.cell(1)), parse_finite(row.cell(2))) else {
+            return Ok(false);
+        };
         if is_loading(&name) {
             times.add_loading(host);
         }

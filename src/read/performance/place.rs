@@ -13,7 +13,7 @@ const MOST_HEAD: u64 = 64 * 1024;
 
 /// Kind of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum FileKind {
+pub enum ProfileFileKind {
     /// `step_trace_time.csv`.
     Steps,
     /// `kernel_details.csv`.
@@ -40,7 +40,7 @@ pub enum FileKind {
     Other,
 }
 
-impl FileKind {
+impl ProfileFileKind {
     /// All kinds of files.
     pub const ALL: [Self; 12] = [
         Self::Steps,
@@ -119,26 +119,26 @@ pub struct ProfileFile {
     /// Folder of the profile, or path of the trace.
     pub profile: String,
     /// Kind of the file.
-    pub kind: FileKind,
+    pub kind: ProfileFileKind,
 }
 
 impl ProfileFile {
     /// File of a profile at `path` that begins with `head`; `None` for any other file. `location` is the given folder of the side,
     /// whose own name counts too.
-    pub fn of(path: &str, head: &[u8], location: &str) -> Option<Self> {
+    pub fn recognise(path: &str, head: &[u8], location: &str) -> Option<Self> {
         let file = path.rsplit('/').next().unwrap_or(path);
         let found = |profile: &str, kind| Some(Self { path: path.to_owned(), profile: profile.to_owned(), kind });
         if is_gpu_trace(file, head) {
-            return found(path, FileKind::GpuTrace);
+            return found(path, ProfileFileKind::GpuTrace);
         }
         if let Some(profile) = folder(path) {
-            return found(profile, FileKind::of_name(file).unwrap_or(FileKind::Other));
+            return found(profile, ProfileFileKind::of_name(file).unwrap_or(ProfileFileKind::Other));
         }
         // The given folder may be the profile itself.
         let named = location.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
         let is_inside = named.ends_with(FOLDER_END) || named == OUTPUT;
-        let by_header = FileKind::of_header(head);
-        let by_name = FileKind::of_name(file).filter(|_| is_inside || head.is_empty() && by_header.is_none());
+        let by_header = ProfileFileKind::of_header(head);
+        let by_name = ProfileFileKind::of_name(file).filter(|_| is_inside || head.is_empty() && by_header.is_none());
         let own_folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
         match (by_header, by_name) {
             (Some(kind), _) => found(own_folder, kind),
@@ -153,8 +153,8 @@ impl ProfileFile {
         let file = self.path.rsplit('/').next()?;
         let stem = file.rsplit_once('.')?.0;
         let number = match self.kind {
-            FileKind::Settings => stem.strip_prefix("profiler_info_"),
-            FileKind::Database => stem.strip_prefix("ascend_pytorch_profiler_"),
+            ProfileFileKind::Settings => stem.strip_prefix("profiler_info_"),
+            ProfileFileKind::Database => stem.strip_prefix("ascend_pytorch_profiler_"),
             _ => None,
         };
         number?.parse().ok()
@@ -205,40 +205,43 @@ fn begins_as_trace(head: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{FileKind, ProfileFile};
+    use super::{ProfileFile, ProfileFileKind};
 
-    fn of(path: &str, head: &str, location: &str) -> Option<(String, FileKind)> {
-        ProfileFile::of(path, head.as_bytes(), location).map(|file| (file.profile, file.kind))
+    fn of(path: &str, head: &str, location: &str) -> Option<(String, ProfileFileKind)> {
+        ProfileFile::recognise(path, head.as_bytes(), location).map(|file| (file.profile, file.kind))
     }
 
     #[test]
     fn a_file_in_a_profile_folder_belongs_to_it_whatever_it_holds() {
         let folder = "a/node01_4242_20261121100000000_ascend_pt";
         for (file, kind) in [
-            ("ASCEND_PROFILER_OUTPUT/kernel_details.csv", FileKind::Kernels),
-            ("ASCEND_PROFILER_OUTPUT/step_trace_time.csv", FileKind::Steps),
-            ("ASCEND_PROFILER_OUTPUT/loss.csv", FileKind::Other),
-            ("profiler_info_3.json", FileKind::Settings),
-            ("PROF_1/device_0/data.bin", FileKind::Other),
+            ("ASCEND_PROFILER_OUTPUT/kernel_details.csv", ProfileFileKind::Kernels),
+            ("ASCEND_PROFILER_OUTPUT/step_trace_time.csv", ProfileFileKind::Steps),
+            ("ASCEND_PROFILER_OUTPUT/loss.csv", ProfileFileKind::Other),
+            ("profiler_info_3.json", ProfileFileKind::Settings),
+            ("PROF_1/device_0/data.bin", ProfileFileKind::Other),
         ] {
             assert_eq!(of(&format!("{folder}/{file}"), "", "runs"), Some((folder.to_owned(), kind)), "{file}");
         }
-        assert_eq!(of("x/ASCEND_PROFILER_OUTPUT/analysis.db", "", "runs"), Some(("x".to_owned(), FileKind::Analysis)));
+        assert_eq!(
+            of("x/ASCEND_PROFILER_OUTPUT/analysis.db", "", "runs"),
+            Some(("x".to_owned(), ProfileFileKind::Analysis))
+        );
     }
 
     #[test]
     fn a_table_outside_is_known_by_its_titles() {
         let steps = "Device_id,Step,Computing,Communication(Not Overlapped),Overlapped,Communication,Free\n";
-        assert_eq!(of("step_trace_time.csv", steps, "runs"), Some((String::new(), FileKind::Steps)));
+        assert_eq!(of("step_trace_time.csv", steps, "runs"), Some((String::new(), ProfileFileKind::Steps)));
         assert_eq!(of("step_trace_time.csv", "step,loss\n1,2\n", "runs"), None);
-        let inside = Some((String::new(), FileKind::Communication));
+        let inside = Some((String::new(), ProfileFileKind::Communication));
         assert_eq!(of("communication.json", "{", "runs/ASCEND_PROFILER_OUTPUT/"), inside);
         assert_eq!(of("communication.json", "{", "runs"), None);
     }
 
     #[test]
     fn a_trace_is_known_by_its_name_or_its_keys() {
-        let gpu = |path: &str| Some((path.to_owned(), FileKind::GpuTrace));
+        let gpu = |path: &str| Some((path.to_owned(), ProfileFileKind::GpuTrace));
         assert_eq!(of("w.pt.trace.json.gz", "", "runs"), gpu("w.pt.trace.json.gz"));
         assert_eq!(of("t.json", "{\"schemaVersion\": 1, \"deviceProperties\": [", "runs"), gpu("t.json"));
         assert_eq!(of("t.json", "{\"a\": 1}", "runs"), None);

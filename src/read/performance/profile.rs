@@ -6,7 +6,7 @@ use super::kernels::Kernels;
 
 /// Kind of device of a profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Device {
+pub enum ProfileDevice {
     /// Ascend NPU.
     Npu,
     /// GPU.
@@ -21,11 +21,11 @@ pub struct Profile {
     /// Rank; `None` if a single process was recorded.
     pub rank: Option<u64>,
     /// Kind of device.
-    pub device: Device,
+    pub device: ProfileDevice,
     /// Name of the device: `Ascend910B`, `NVIDIA A100-SXM4-80GB`; `None` if no file has it.
     pub device_name: Option<String>,
     /// Settings of the profiler; `None` if they are not recorded.
-    pub settings: Option<Settings>,
+    pub settings: Option<ProfilerSettings>,
     /// All kernels; `None` if no file lists them.
     pub kernels: Option<Kernels>,
     /// Rows of the table of steps, in its order; empty if there is none.
@@ -47,12 +47,12 @@ pub struct Profile {
     /// Whether the recording has any event of a device.
     pub has_device: bool,
     /// Files that cannot be read to their end.
-    pub damage: Vec<Damage>,
+    pub damage: Vec<ProfileDamage>,
 }
 
 impl Profile {
     /// Creates an empty profile.
-    pub(super) fn new(place: String, device: Device) -> Self {
+    pub(super) fn new(place: String, device: ProfileDevice) -> Self {
         Self {
             place,
             rank: None,
@@ -82,7 +82,7 @@ impl Profile {
 
 /// A file that cannot be read to its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Damage {
+pub struct ProfileDamage {
     /// Its path below the side's folder.
     pub path: String,
     /// Reason for the damage.
@@ -93,7 +93,7 @@ pub struct Damage {
 
 /// Settings that change the overhead of the profiler, in the spelling of its files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Settings(pub BTreeMap<String, String>);
+pub struct ProfilerSettings(pub BTreeMap<String, String>);
 
 /// A row of the table of steps, in microseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -25,7 +25,7 @@ pub(super) trait Receiver {
     fn event(&mut self, object: &[u8]) -> Result<()>;
 
     /// Takes a value beside the events.
-    fn beside(&mut self, _key: &[u8], _value: &[u8]) -> Result<()> {
+    fn other_value(&mut self, _key: &[u8], _value: &[u8]) -> Result<()> {
         Ok(())
     }
 }
@@ -75,7 +75,7 @@ impl Scanner<'_> {
             self.expect(b':', "`:`")?;
             match self.peek()? {
                 Some(b'[') if key == EVENTS => self.events(receiver)?,
-                Some(_) => receiver.beside(&key, self.value()?)?,
+                Some(_) => receiver.other_value(&key, self.value()?)?,
                 None => return Err(self.wrong("a value")),
             }
             match self.peek()? {
@@ -169,7 +169,7 @@ impl Scanner<'_> {
             self.buffer.resize((self.buffer.len() * 2).max(BLOCK), 0);
         }
         let room = self.buffer.get_mut(self.filled..).unwrap_or_default();
-        let len = self.input.read(room).map_err(|failed| stream::error(self.name, failed))?;
+        let len = self.input.read(room).map_err(|failed| stream::read_error(self.name, failed))?;
         self.filled += len;
         self.is_at_end = len == 0;
         if self.offset > MOST_BYTES {
@@ -266,7 +266,7 @@ pub(super) fn unquoted(text: &[u8]) -> &[u8] {
 }
 
 /// Calls `take` with the key and value of each entry of an object; `None` if it is not an object.
-pub(super) fn entries<'a>(object: &'a [u8], mut take: impl FnMut(&'a [u8], &'a [u8])) -> Option<()> {
+pub(super) fn for_each_entry<'a>(object: &'a [u8], mut take: impl FnMut(&'a [u8], &'a [u8])) -> Option<()> {
     let mut rest = object.trim_ascii().strip_prefix(b"{")?.trim_ascii_start();
     if rest.first() == Some(&b'}') {
         return Some(());
@@ -300,7 +300,7 @@ mod tests {
             Ok(())
         }
 
-        fn beside(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        fn other_value(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
             self.0.push(format!("{}={}", String::from_utf8_lossy(key), String::from_utf8_lossy(value)));
             Ok(())
         }
@@ -357,11 +357,11 @@ mod tests {
     fn entries_keep_numbers_as_they_stand() {
         let mut all = Vec::new();
         let object = br#"{ "ts" : 1763700037000017.8, "name":"k,\"<", "args":{"External id":3} }"#;
-        entries(object, |key, value| all.push((String::from_utf8_lossy(key), String::from_utf8_lossy(value))));
+        for_each_entry(object, |key, value| all.push((String::from_utf8_lossy(key), String::from_utf8_lossy(value))));
         let all: Vec<(&str, &str)> = all.iter().map(|(key, value)| (key.as_ref(), value.as_ref())).collect();
         let wanted = [("ts", "1763700037000017.8"), ("name", r#""k,\"<""#), ("args", r#"{"External id":3}"#)];
         assert_eq!(all, wanted);
-        assert_eq!(entries(b"{", |_, _| {}), None);
-        assert_eq!(entries(br#"{"a" 1}"#, |_, _| {}), None);
+        assert_eq!(for_each_entry(b"{", |_, _| {}), None);
+        assert_eq!(for_each_entry(br#"{"a" 1}"#, |_, _| {}), None);
     }
 }

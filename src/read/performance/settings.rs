@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::profile::Settings;
+use super::profile::ProfilerSettings;
 use crate::error::{Error, Result};
 use crate::fetch::{ByteSource, read_all};
 use crate::read::json::{Json, parse_bytes};
@@ -25,7 +25,7 @@ const COSTLY: [(&str, &str); 6] = [
 ///
 /// # Errors
 /// `Corrupt` if the file is not JSON or ends too early.
-pub(super) fn read_settings(source: &dyn ByteSource) -> Result<Settings> {
+pub(super) fn read_settings(source: &dyn ByteSource) -> Result<ProfilerSettings> {
     let bytes = read_all(source, MOST_BYTES)?;
     let whole = parse_bytes(source.name(), &bytes)?;
     if whole.as_object().is_none() {
@@ -34,13 +34,13 @@ pub(super) fn read_settings(source: &dyn ByteSource) -> Result<Settings> {
     let config = whole.get("config").unwrap_or(&whole);
     let found = COSTLY.iter().filter_map(|(part, name)| {
         let value = config.get(part).and_then(|part| part.get(name))?;
-        Some(((*name).trim_start_matches('_').to_owned(), spelled(value)?))
+        Some(((*name).trim_start_matches('_').to_owned(), setting_text(value)?))
     });
-    Ok(Settings(found.collect::<BTreeMap<_, _>>()))
+    Ok(ProfilerSettings(found.collect::<BTreeMap<_, _>>()))
 }
 
 /// Text of a setting's value; `None` if it is null or not a scalar.
-pub(super) fn spelled(value: &Json) -> Option<String> {
+pub(super) fn setting_text(value: &Json) -> Option<String> {
     let text = value.as_str().map(|text| text.chars().take(MOST_VALUE).collect());
     text.or_else(|| value.as_bool().map(|value| value.to_string()))
         .or_else(|| value.as_f64().map(|value| (value != 0.0).to_string()))

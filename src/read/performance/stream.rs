@@ -20,7 +20,7 @@ pub(super) struct Stream<'a> {
 
 impl<'a> Stream<'a> {
     pub(super) fn new(source: &'a dyn ByteSource) -> Self {
-        source.expect(0..source.len());
+        source.prefetch(0..source.len());
         Self { source, at: 0 }
     }
 }
@@ -37,7 +37,7 @@ impl Read for Stream<'_> {
 }
 
 /// Returns a sequential reader of a file, which unpacks a gzip file.
-pub(super) fn unpacked<'a>(source: &'a dyn ByteSource) -> Box<dyn Read + 'a> {
+pub(super) fn unpacked_reader<'a>(source: &'a dyn ByteSource) -> Box<dyn Read + 'a> {
     let mut head = [0; 2];
     let is_packed = source.len() >= 2 && source.read_at(0, &mut head).is_ok() && head.starts_with(GZIP);
     let stream = Stream::new(source);
@@ -45,7 +45,7 @@ pub(super) fn unpacked<'a>(source: &'a dyn ByteSource) -> Box<dyn Read + 'a> {
 }
 
 /// Error of reading `file`: the source's own error, or one of unpacking.
-pub(super) fn error(file: &str, failed: io::Error) -> Error {
+pub(super) fn read_error(file: &str, failed: io::Error) -> Error {
     let text = failed.to_string();
     match failed.into_inner().and_then(|inner| inner.downcast::<Error>().ok()) {
         Some(error) => *error,

@@ -122,7 +122,7 @@ fn places(titles: &[String], columns: &Columns, name: &str) -> Result<Vec<Option
 fn failure(name: &str, failed: csv::Error) -> Error {
     let text = failed.to_string();
     match failed.into_kind() {
-        csv::ErrorKind::Io(failed) => stream::error(name, failed),
+        csv::ErrorKind::Io(failed) => stream::read_error(name, failed),
         _ => Error::corrupt(name, text),
     }
 }

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use super::kernels::{Kernels, OperatorKey, bare, core};
-use super::number::{finite, nanoseconds, whole};
+use super::kernels::{Kernels, OperatorKey, core_kind, without_quotes};
+use super::number::{nanoseconds, parse_finite, parse_whole};
 use super::profile::{OperatorTotal, StepRow};
 use super::table::{Columns, Row, Titles, read};
 use crate::error::Result;
@@ -39,12 +39,12 @@ pub(super) fn steps(source: &dyn ByteSource) -> Result<Vec<StepRow>> {
 
 fn step_row(row: &Row<'_>) -> Option<StepRow> {
     let step = row.cell(0).trim_ascii();
-    let step = if step.is_empty() { None } else { Some(whole(step)?) };
-    let [computing, communication, free] = [1, 2, 3].map(|nth| finite(row.cell(nth)));
+    let step = if step.is_empty() { None } else { Some(parse_whole(step)?) };
+    let [computing, communication, free] = [1, 2, 3].map(|nth| parse_finite(row.cell(nth)));
     let overlapped = match row.cell(4).trim_ascii() {
         // Older releases have no such column.
         [] => 0.0,
-        cell => finite(cell)?,
+        cell => parse_finite(cell)?,
     };
     Some(StepRow { step, computing: computing?, communication: communication?, overlapped, free: free? })
 }
@@ -56,7 +56,7 @@ const KERNELS: Columns = Columns {
 
 /// Reads `kernel_details.csv`.
 pub(super) fn kernels(source: &dyn ByteSource) -> Result<Kernels> {
-    let mut kernels = Kernels::of(source);
+    let mut kernels = Kernels::new(source);
     let mut known: HashMap<Vec<u8>, u32, foldhash::fast::RandomState> = HashMap::default();
     let mut cells = Vec::new();
     read(source, &KERNELS, |row| {
@@ -70,18 +70,18 @@ pub(super) fn kernels(source: &dyn ByteSource) -> Result<Kernels> {
             None => {
                 let key = OperatorKey {
                     name: row.text(0),
-                    shapes: bare(&row.text(5)),
-                    dtypes: bare(&row.text(6)),
-                    core: core(&row.text(1)),
+                    shapes: without_quotes(&row.text(5)),
+                    dtypes: without_quotes(&row.text(6)),
+                    core: core_kind(&row.text(1)),
                 };
-                let kind = kernels.kind(source.name(), key)?;
+                let kind = kernels.kind_place(source.name(), key)?;
                 known.insert(cells.clone(), kind);
                 kind
             }
         };
         let step = row.cell(4).trim_ascii();
         let is_outside = step.is_empty() || step.eq_ignore_ascii_case(b"N/A");
-        let step = if is_outside { None } else { whole(step) };
+        let step = if is_outside { None } else { parse_whole(step) };
         let (start, duration) = (nanoseconds(row.cell(2)), nanoseconds(row.cell(3)));
         let (Some(start), Some(duration)) = (start, duration) else { return Ok(false) };
         if !is_outside && step.is_none() {
@@ -100,11 +100,13 @@ const TOTALS: Columns =
 pub(super) fn totals(source: &dyn ByteSource) -> Result<Vec<OperatorTotal>> {
     let mut totals = Vec::new();
     read(source, &TOTALS, |row| {
-        let (Some(count), Some(total)) = (whole(row.cell(2)), finite(row.cell(3))) else { return Ok(false) };
+        let (Some(count), Some(total)) = (parse_whole(row.cell(2)), parse_finite(row.cell(3))) else {
+            return Ok(false);
+        };
         if totals.len() >= MOST_TOTALS {
             return Ok(false);
         }
-        totals.push(OperatorTotal { name: row.text(0), core: core(&row.text(1)), count, total });
+        totals.push(OperatorTotal { name: row.text(0), core: core_kind(&row.text(1)), count, total });
         Ok(true)
     })?;
     Ok(totals)
@@ -120,7 +122,7 @@ pub(super) fn memory_peak(source: &dyn ByteSource) -> Result<Option<f64>> {
         if !is_framework {
             return Ok(true);
         }
-        let Some(allocated) = finite(row.cell(1)) else { return Ok(false) };
+        let Some(allocated) = parse_finite(row.cell(1)) else { return Ok(false) };
         peak = Some(peak.map_or(allocated, |peak| peak.max(allocated)));
         Ok(true)
     })?;
@@ -130,13 +132,13 @@ pub(super) fn memory_peak(source: &dyn ByteSource) -> Result<Option<f64>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fetch::Memory;
+    use crate::fetch::MemorySource;
 
     #[test]
     fn a_time_that_is_no_number_damages_the_table_of_steps() {
         let table = |overlapped: &str| {
             let titles = "Step,Computing,Communication(Not Overlapped),Overlapped,Free";
-            Memory::new("step_trace_time.csv", format!("{titles}\n1,5.5,1.5,{overlapped},0.5\n").into_bytes())
+            MemorySource::new("step_trace_time.csv", format!("{titles}\n1,5.5,1.5,{overlapped},0.5\n").into_bytes())
         };
         assert!(steps(&table("0.25")).is_ok_and(|rows| (rows[0].overlapped - 0.25).abs() < 1e-12));
         assert!(steps(&table("")).is_ok_and(|rows| rows[0].overlapped.abs() < 1e-12));

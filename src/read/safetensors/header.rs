@@ -7,7 +7,7 @@ use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess
 
 use crate::error::{Error, Result};
 use crate::fetch::{Budget, ByteSource};
-use crate::read::tensor::Stored;
+use crate::read::tensor::StoredValue;
 
 /// Key of the free text about the file, which is not a tensor.
 const ABOUT: &str = "__metadata__";
@@ -17,7 +17,7 @@ const ABOUT: &str = "__metadata__";
 /// # Errors
 /// `Corrupt` if it is damaged or names a tensor twice, `LimitExceeded` if its tensors take more memory than the file grants.
 pub(super) fn read(source: &dyn ByteSource, text: &[u8]) -> Result<Metadata> {
-    let mut counted = Counted { budget: Budget::of(source), refused: None };
+    let mut counted = Counted { budget: Budget::from_source(source), refused: None };
     let parsed = Entries(&mut counted).deserialize(&mut serde_json::Deserializer::from_slice(text));
     let damaged = |error: &dyn fmt::Display| Error::corrupt(source.name(), format!("its header is damaged: {error}"));
     let mut tensors = match (parsed, counted.refused) {
@@ -42,8 +42,8 @@ struct Counted {
 impl Counted {
     /// Counts the memory of a tensor. Its name is stored twice, in the header and in the opened tensor.
     fn tensor(&mut self, name: &str, info: &TensorInfo) -> Result<()> {
-        let held = size_of::<(String, TensorInfo)>() + size_of::<(String, Stored)>();
-        self.budget.take(held + 2 * (name.len() + info.shape.len() * size_of::<u64>()))
+        let held = size_of::<(String, TensorInfo)>() + size_of::<(String, StoredValue)>();
+        self.budget.reserve(held + 2 * (name.len() + info.shape.len() * size_of::<u64>()))
     }
 }
 

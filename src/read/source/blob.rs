@@ -23,7 +23,7 @@ pub(super) fn is_blob(content: impl Read, size: u64, id: &str) -> io::Result<boo
 }
 
 /// Whether a file has the same lines as the blob with this id. The line ends may be CR LF, because git may check a file out so.
-pub(super) fn has_lines_of(content: &[u8], id: &str) -> bool {
+pub(super) fn has_same_lines(content: &[u8], id: &str) -> bool {
     let is = |content: &[u8]| is_blob(content, content.len() as u64, id).unwrap_or(false);
     is(content) || by_line_feeds(content).is_some_and(|content| is(&content))
 }
@@ -42,7 +42,7 @@ fn is_digest(digest: &[u8], id: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::has_lines_of;
+    use super::has_same_lines;
 
     /// Ids that `git hash-object --stdin` gave for `x = 1\n`.
     const IDS: [&str; 2] = [
@@ -53,9 +53,9 @@ mod tests {
     #[test]
     fn a_file_is_known_by_its_content_with_either_line_end() {
         for id in IDS {
-            assert!(has_lines_of(b"x = 1\n", id) && has_lines_of(b"x = 1\r\n", id), "{id}");
+            assert!(has_same_lines(b"x = 1\n", id) && has_same_lines(b"x = 1\r\n", id), "{id}");
             for other in ["x = 1\r", "x = 1\r\r\n", "x = 2\n", ""] {
-                assert!(!has_lines_of(other.as_bytes(), id), "{id} {other:?}");
+                assert!(!has_same_lines(other.as_bytes(), id), "{id} {other:?}");
             }
         }
     }

@@ -8,22 +8,22 @@ use precision_gate_source::read::diff::Diff;
 use precision_gate_source::read::files::{Found, Kind};
 use precision_gate_source::read::{Lines, MOST_BYTES, Touched};
 
-use super::blob::{has_lines_of, is_blob};
-use crate::fetch::writable::{Blobs, ChangedFile, Commits, Entry, EntryKind};
+use super::blob::{has_same_lines, is_blob};
+use crate::fetch::writable::{Blobs, ChangedFile, CommitEntry, Commits, EntryKind};
 
 static NOTHING: Touched = Touched::Nothing;
 static WHOLE: Touched = Touched::Whole;
 
 /// A change.
 #[derive(Clone, Debug)]
-pub enum Change {
+pub enum SourceChange {
     /// A unified diff that was made for this tree.
     Diff(Diff),
     /// The difference between two commits.
     Commits(CommitChange),
 }
 
-impl Change {
+impl SourceChange {
     /// Extent of the change in a file of a tree. `content` is `None` if the file could not be read.
     pub fn touched(&self, found: &Found, file: &str, content: Option<&[u8]>) -> &Touched {
         match self {
@@ -58,7 +58,7 @@ pub struct CommitChange {
     /// Folder of the repository.
     root: PathBuf,
     /// Files of the later commit, by their path in the repository.
-    files: BTreeMap<String, Entry>,
+    files: BTreeMap<String, CommitEntry>,
     /// Extents of the changes in files that differ, by their path in the repository.
     touched: BTreeMap<String, Touched>,
     /// Whether the change includes a link, a submodule, or a name that cannot be read.
@@ -82,7 +82,7 @@ impl CommitChange {
             root,
         };
         let mut blobs = commits.blobs()?;
-        for file in commits.changed()? {
+        for file in commits.changed_files()? {
             let is_link =
                 [file.old.kind, file.new.kind].iter().any(|kind| matches!(kind, EntryKind::Link | EntryKind::Other));
             change.has_links |= is_link || file.path.is_none();
@@ -107,7 +107,7 @@ impl CommitChange {
         let path = real.strip_prefix(&self.root).ok()?.to_str()?;
         let entry = self.files.get(path).filter(|entry| entry.kind == EntryKind::File)?;
         let is_stored = match content {
-            Some(content) => has_lines_of(content, &entry.id),
+            Some(content) => has_same_lines(content, &entry.id),
             None => is_stored(&real, &entry.id),
         };
         let is_of_linked = real.ancestors().any(|folder| self.linked.contains(folder));

@@ -5,7 +5,7 @@
 use crate::read::json;
 
 /// Python code of a notebook, with the same number of lines as the notebook's file.
-pub fn code(text: &str) -> String {
+pub fn python_code(text: &str) -> String {
     let mut code = String::with_capacity(text.len() / 2);
     let (mut is_code, mut is_source) = (false, false);
     for line in text.lines() {
@@ -42,12 +42,12 @@ fn python(item: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::code;
+    use super::python_code;
 
     #[test]
     fn code_stands_where_its_lines_do() {
         let notebook = "{\n \"cells\": [\n  {\n   \"cell_type\": \"markdown\",\n   \"source\": [\n    \"x.cuda()\"\n   ]\n  },\n  {\n   \"cell_type\": \"code\",\n   \"outputs\": [],\n   \"source\": [\n    \"%pip install x\\n\",\n    \"if a:\\n\",\n    \"    x = \\\"y\\\".cuda()\"\n   ]\n  }\n ]\n}\n";
-        let code = code(notebook);
+        let code = python_code(notebook);
         let told: Vec<(usize, &str)> = code.lines().enumerate().filter(|(_, line)| !line.is_empty()).collect();
         assert_eq!(told, [(12, "pass"), (13, "if a:"), (14, "    x = \"y\".cuda()")]);
     }

@@ -126,23 +126,23 @@ impl ByteSource for Merged {
         Ok(())
     }
 
-    fn memory(&self) -> u64 {
-        self.database.memory()
+    fn memory_limit(&self) -> u64 {
+        self.database.memory_limit()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fetch::Memory;
+    use crate::fetch::MemorySource;
 
     /// Written by sqlite3 3.40.1, see `tests/fixtures/curve-sources/README.md`: ten rows in the file, ten in the log.
     const DATABASE: &[u8] = include_bytes!("../../../tests/fixtures/curve-sources/killed/trackio.db");
     const LOG: &[u8] = include_bytes!("../../../tests/fixtures/curve-sources/killed/trackio.db-wal");
 
     fn steps(log: &[u8]) -> usize {
-        let database: Source = Arc::new(Memory::new("p.db", DATABASE.to_vec()));
-        let log: Source = Arc::new(Memory::new("p.db-wal", log.to_vec()));
+        let database: Source = Arc::new(MemorySource::new("p.db", DATABASE.to_vec()));
+        let log: Source = Arc::new(MemorySource::new("p.db-wal", log.to_vec()));
         let merged = with_log(&database, &log).expect("readable");
         let database = super::super::Database::open(merged.as_ref()).expect("sound");
         let table = database.table("metrics").expect("sound").expect("there");

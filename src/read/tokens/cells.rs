@@ -44,7 +44,7 @@ impl Cells {
     ///
     /// # Errors
     /// Those of reading.
-    pub(super) fn all(&self, most: u64) -> Result<Vec<f64>> {
+    pub(super) fn read_all(&self, most: u64) -> Result<Vec<f64>> {
         let mut out = Vec::new();
         self.read(0, self.len().min(most), &mut Vec::new(), &mut out)?;
         Ok(out)

@@ -1,9 +1,9 @@
 //! Arrays that hold many answers: a batch, lists with one array per answer, or packed sequences.
 
 use super::cells::{Cells, is_readable};
-use super::keys::{Role, role};
-use super::raw::{Numbers, Raw, whole};
-use super::row::Holds;
+use super::keys::{KeyRole, role_of_key};
+use super::raw::{Numbers, Raw, whole_number};
+use super::row::RowQuantities;
 use crate::error::{Error, Result};
 use crate::read::tensor::TensorData;
 use crate::read::torch::Tree;
@@ -16,7 +16,7 @@ const MOST_ROWS: u64 = 1 << 22;
 /// Arrays of a file, by their role.
 #[derive(Default)]
 pub(super) struct Columns {
-    arrays: Vec<(Role, Column)>,
+    arrays: Vec<(KeyRole, Column)>,
     masks: Vec<Column>,
     boundaries: Option<Vec<f64>>,
     lengths: Option<Vec<f64>>,
@@ -48,9 +48,9 @@ impl Built {
     /// Sets the step or the rank from a value around the arrays, unless it is already known.
     pub(super) fn take_place(&mut self, key: &str, value: &Tree) {
         let Tree::Number(value) = value else { return };
-        match role(key) {
-            Some((Role::Step, _)) => self.step = self.step.or(whole(*value)),
-            Some((Role::Rank, _)) => self.rank = self.rank.or(whole(*value)),
+        match role_of_key(key) {
+            Some((KeyRole::Step, _)) => self.step = self.step.or(whole_number(*value)),
+            Some((KeyRole::Rank, _)) => self.rank = self.rank.or(whole_number(*value)),
             _ => {}
         }
     }
@@ -63,10 +63,15 @@ impl Columns {
     }
 
     /// Quantities that the answers have.
-    pub(super) fn holds(&self) -> Holds {
-        let has = |role: Role| self.get(role).is_some();
-        let mask = !self.masks.is_empty() || has(Role::Attention);
-        Holds { engine: has(Role::Engine), trainer: has(Role::Trainer), difference: has(Role::Difference), mask }
+    pub(super) fn quantities(&self) -> RowQuantities {
+        let has = |role: KeyRole| self.get(role).is_some();
+        let mask = !self.masks.is_empty() || has(KeyRole::Attention);
+        RowQuantities {
+            engine: has(KeyRole::Engine),
+            trainer: has(KeyRole::Trainer),
+            difference: has(KeyRole::Difference),
+            mask,
+        }
     }
 
     /// Arranges the entries of a dictionary.
@@ -76,23 +81,23 @@ impl Columns {
     pub(super) fn build(name: &str, entries: Vec<(String, Tree)>) -> Result<Built> {
         let mut built = Built::default();
         let columns = &mut built.columns;
-        let mut places: Vec<(Role, usize)> = Vec::new();
+        let mut places: Vec<(KeyRole, usize)> = Vec::new();
         for (key, tree) in entries {
-            let Some((role, place)) = role(&key) else {
+            let Some((role, place)) = role_of_key(&key) else {
                 if is_numeric(&tree) {
                     built.unread.push(key);
                 }
                 continue;
             };
             match role {
-                Role::Step => built.step = built.step.or(number(&tree)?),
-                Role::Rank => built.rank = built.rank.or(number(&tree)?),
-                Role::Lengths => columns.lengths = scalars(tree)?,
-                Role::Index => columns.index = scalars(tree)?,
-                Role::Version => columns.version = scalars(tree)?,
-                Role::Cached => columns.cached = scalars(tree)?,
-                Role::Boundaries => columns.boundaries = scalars(tree)?,
-                Role::Mask => columns.masks.extend(column(tree)),
+                KeyRole::Step => built.step = built.step.or(number(&tree)?),
+                KeyRole::Rank => built.rank = built.rank.or(number(&tree)?),
+                KeyRole::Lengths => columns.lengths = scalars(tree)?,
+                KeyRole::Index => columns.index = scalars(tree)?,
+                KeyRole::Version => columns.version = scalars(tree)?,
+                KeyRole::Cached => columns.cached = scalars(tree)?,
+                KeyRole::Boundaries => columns.boundaries = scalars(tree)?,
+                KeyRole::Mask => columns.masks.extend(column(tree)),
                 _ => {
                     let known = places.iter().position(|(known, _)| *known == role);
                     let is_better = known.and_then(|at| places.get(at)).is_none_or(|(_, before)| place < *before);
@@ -115,7 +120,7 @@ impl Columns {
     ///
     /// # Errors
     /// Those of [`build`](Self::build).
-    pub(super) fn of_samples(name: &str, samples: Vec<Vec<(String, Tree)>>) -> Result<Built> {
+    pub(super) fn from_samples(name: &str, samples: Vec<Vec<(String, Tree)>>) -> Result<Built> {
         let mut keys: Vec<String> = Vec::new();
         for (key, _) in samples.iter().flatten() {
             if !keys.contains(key) {
@@ -133,24 +138,25 @@ impl Columns {
             }
         }
         // The step and the rank of the first sample are those of the file, because every sample repeats them.
-        let first = |role_of: Role| {
-            let key = all.iter().find(|(key, _)| role(key).is_some_and(|(role, _)| role == role_of));
+        let first = |role_of: KeyRole| {
+            let key = all.iter().find(|(key, _)| role_of_key(key).is_some_and(|(role, _)| role == role_of));
             key.and_then(|(_, tree)| if let Tree::List(items) = tree { items.first() } else { None })
         };
-        let (step, rank) = (first(Role::Step).map(number), first(Role::Rank).map(number));
+        let (step, rank) = (first(KeyRole::Step).map(number), first(KeyRole::Rank).map(number));
         let (step, rank) = (step.transpose()?.flatten(), rank.transpose()?.flatten());
-        all.retain(|(key, _)| !role(key).is_some_and(|(role, _)| matches!(role, Role::Step | Role::Rank)));
+        all.retain(|(key, _)| !role_of_key(key).is_some_and(|(role, _)| matches!(role, KeyRole::Step | KeyRole::Rank)));
         let built = Self::build(name, all)?;
         Ok(Built { step, rank, ..built })
     }
 
-    fn get(&self, role: Role) -> Option<&Column> {
+    fn get(&self, role: KeyRole) -> Option<&Column> {
         self.arrays.iter().find(|(of, _)| *of == role).map(|(_, column)| column)
     }
 
     /// Counts the answers, and returns an error if arrays hold different numbers of answers.
     fn count(&mut self, name: &str) -> Result<()> {
-        let measured = [Role::Engine, Role::Trainer, Role::Difference].into_iter().find_map(|role| self.get(role));
+        let measured =
+            [KeyRole::Engine, KeyRole::Trainer, KeyRole::Difference].into_iter().find_map(|role| self.get(role));
         let Some(measured) = measured else { return Err(Error::corrupt(name, "holds no log-probabilities")) };
         self.rows = match &self.boundaries {
             Some(boundaries) => boundaries.len().saturating_sub(1) as u64,
@@ -184,12 +190,12 @@ impl Columns {
         }
         for (role, column) in &self.arrays {
             if let Some(numbers) = raw.numbers(*role) {
-                column.read(row, bytes, numbers.fill())?;
+                column.read(row, bytes, numbers.refill())?;
             }
         }
         for column in &self.masks {
             let mut mask = Numbers::default();
-            column.read(row, bytes, mask.fill())?;
+            column.read(row, bytes, mask.refill())?;
             raw.masks.push(mask);
         }
         Ok(())
@@ -197,7 +203,7 @@ impl Columns {
 
     /// Reads an answer from packed sequences. The mask shows where the answer begins after its prompt.
     fn fill_packed(&self, nth: usize, raw: &mut Raw, bytes: &mut Vec<u8>) -> Result<()> {
-        let boundary = |at: usize| self.boundaries.as_ref().and_then(|all| whole(*all.get(at)?));
+        let boundary = |at: usize| self.boundaries.as_ref().and_then(|all| whole_number(*all.get(at)?));
         let (Some(start), Some(end)) = (boundary(nth), boundary(nth + 1)) else {
             return Err(Error::corrupt("cu_seqlens", "holds numbers that are no places"));
         };
@@ -210,12 +216,12 @@ impl Columns {
         };
         for (role, column) in &self.arrays {
             if let Some(numbers) = raw.numbers(*role) {
-                cut(column, numbers.fill())?;
+                cut(column, numbers.refill())?;
             }
         }
         for column in &self.masks {
             let mut mask = Numbers::default();
-            cut(column, mask.fill())?;
+            cut(column, mask.refill())?;
             raw.masks.push(mask);
         }
         let begins = raw.masks.iter().filter_map(|mask| mask.values.iter().position(|value| *value != 0.0)).min();
@@ -299,7 +305,7 @@ fn column(tree: Tree) -> Option<Column> {
 /// largest one counts.
 fn scalars(tree: Tree) -> Result<Option<Vec<f64>>> {
     Ok(match tree {
-        Tree::Tensor(tensor) if is_readable(tensor.dtype) => Some(Cells::Tensor(tensor).all(MOST_ROWS)?),
+        Tree::Tensor(tensor) if is_readable(tensor.dtype) => Some(Cells::Tensor(tensor).read_all(MOST_ROWS)?),
         Tree::Numbers(numbers) => Some(numbers),
         Tree::List(items) => Some(items.into_iter().map(largest).collect()),
         _ => None,
@@ -319,16 +325,16 @@ fn largest(tree: Tree) -> f64 {
 /// Value of a single whole number.
 fn number(tree: &Tree) -> Result<Option<u64>> {
     Ok(match tree {
-        Tree::Number(number) => whole(*number),
+        Tree::Number(number) => whole_number(*number),
         Tree::Tensor(tensor) if tensor.elements() == 1 && is_readable(tensor.dtype) => {
-            Cells::Tensor(again(tensor)).all(1)?.first().copied().and_then(whole)
+            Cells::Tensor(again(tensor)).read_all(1)?.first().copied().and_then(whole_number)
         }
         _ => None,
     })
 }
 
 fn again(tensor: &TensorData) -> TensorData {
-    tensor.again()
+    tensor.new_handle()
 }
 
 fn is_numeric(tree: &Tree) -> bool {

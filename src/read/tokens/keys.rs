@@ -2,7 +2,7 @@
 
 /// Role of the content under a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Role {
+pub(super) enum KeyRole {
     /// Log-probabilities of the engine.
     Engine,
     /// Log-probabilities of the trainer.
@@ -49,28 +49,28 @@ pub(super) const TRAINER: [&str; 5] =
 pub(super) const DIFFERENCE: [&str; 1] = ["prob_diff"];
 
 /// Keys by role. If several keys of one role are present, the first is read; masks are all read.
-const TABLE: [(Role, &[&str]); 17] = [
-    (Role::Engine, &ENGINE),
-    (Role::Trainer, &TRAINER),
-    (Role::Difference, &DIFFERENCE),
-    (Role::Response, &["responses", "completion_ids", "response_ids"]),
-    (Role::Prompt, &["prompts", "prompt_ids", "prompt_token_ids"]),
-    (Role::Whole, &["train_input_ids", "input_ids"]),
-    (Role::Tokens, &["tokens"]),
-    (Role::Mask, &["response_mask", "completion_mask", "loss_mask", "loss_masks", "prob_mask"]),
-    (Role::Attention, &["attention_mask"]),
-    (Role::PromptMask, &["prompt_mask"]),
-    (Role::Lengths, &["response_length", "response_lengths"]),
-    (Role::Boundaries, &["cu_seqlens"]),
-    (Role::Index, &["index", "sample_index", "sample_indices"]),
-    (Role::Version, &["weight_version", "weight_versions"]),
-    (Role::Cached, &["cached_tokens"]),
-    (Role::Step, &["step", "global_step", "rollout_id"]),
-    (Role::Rank, &["rank"]),
+const TABLE: [(KeyRole, &[&str]); 17] = [
+    (KeyRole::Engine, &ENGINE),
+    (KeyRole::Trainer, &TRAINER),
+    (KeyRole::Difference, &DIFFERENCE),
+    (KeyRole::Response, &["responses", "completion_ids", "response_ids"]),
+    (KeyRole::Prompt, &["prompts", "prompt_ids", "prompt_token_ids"]),
+    (KeyRole::Whole, &["train_input_ids", "input_ids"]),
+    (KeyRole::Tokens, &["tokens"]),
+    (KeyRole::Mask, &["response_mask", "completion_mask", "loss_mask", "loss_masks", "prob_mask"]),
+    (KeyRole::Attention, &["attention_mask"]),
+    (KeyRole::PromptMask, &["prompt_mask"]),
+    (KeyRole::Lengths, &["response_length", "response_lengths"]),
+    (KeyRole::Boundaries, &["cu_seqlens"]),
+    (KeyRole::Index, &["index", "sample_index", "sample_indices"]),
+    (KeyRole::Version, &["weight_version", "weight_versions"]),
+    (KeyRole::Cached, &["cached_tokens"]),
+    (KeyRole::Step, &["step", "global_step", "rollout_id"]),
+    (KeyRole::Rank, &["rank"]),
 ];
 
 /// Role of the content under `key`, and the key's index among the keys of that role; `None` for any other key.
-pub(super) fn role(key: &str) -> Option<(Role, usize)> {
+pub(super) fn role_of_key(key: &str) -> Option<(KeyRole, usize)> {
     TABLE.iter().find_map(|(role, keys)| Some((*role, keys.iter().position(|known| *known == key)?)))
 }
 
@@ -80,6 +80,6 @@ pub(super) fn is_measured(key: &str) -> bool {
 }
 
 /// Keys of log-probabilities and their differences. A record must have one of them.
-pub(super) fn measured() -> impl Iterator<Item = &'static str> {
+pub(super) fn measured_keys() -> impl Iterator<Item = &'static str> {
     ENGINE.into_iter().chain(TRAINER).chain(DIFFERENCE)
 }

@@ -1,16 +1,16 @@
 //! Files of JSON lines with one answer per line.
 
-use super::keys::{Role, role};
-use super::place::{RecordDamage, Step};
-use super::raw::{Numbers, Raw, whole};
-use super::row::Holds;
+use super::keys::{KeyRole, role_of_key};
+use super::place::{RecordDamage, TokensStep};
+use super::raw::{Numbers, Raw, whole_number};
+use super::row::RowQuantities;
 use crate::error::{Error, Result};
 use crate::fetch::Source;
 use crate::read::evaluation::cursor::{Cursor, Parsed};
 use crate::read::evaluation::lines::{MAX_LINE, for_each_block};
 
 /// Lines of a file that hold an answer.
-pub(super) struct Lines {
+pub(super) struct TokensLines {
     source: Source,
     lines: Vec<Span>,
 }
@@ -28,12 +28,12 @@ struct Span {
 struct Place {
     step: Option<u64>,
     rank: Option<u64>,
-    holds: Holds,
+    holds: RowQuantities,
 }
 
 /// Lines of a file, its damage, and its unread members.
 pub(super) struct Found {
-    pub(super) lines: Lines,
+    pub(super) lines: TokensLines,
     pub(super) damages: Vec<RecordDamage>,
     pub(super) unread: Vec<String>,
 }
@@ -41,7 +41,7 @@ pub(super) struct Found {
 /// Most different keys of members that are reported as unread.
 const MOST_UNREAD: usize = 64;
 
-impl Lines {
+impl TokensLines {
     /// Finds the lines of `source` that hold an answer.
     ///
     /// # Errors
@@ -82,8 +82,8 @@ impl Lines {
     }
 
     /// Step recorded in a line.
-    pub(super) fn step(&self, row: u64) -> Option<Step> {
-        self.line(row)?.about.step.map(Step::Number)
+    pub(super) fn step(&self, row: u64) -> Option<TokensStep> {
+        self.line(row)?.about.step.map(TokensStep::Number)
     }
 
     /// Rank recorded in a line.
@@ -92,7 +92,7 @@ impl Lines {
     }
 
     /// Quantities recorded in a line.
-    pub(super) fn holds(&self, row: u64) -> Holds {
+    pub(super) fn quantities(&self, row: u64) -> RowQuantities {
         self.line(row).map(|line| line.about.holds).unwrap_or_default()
     }
 
@@ -117,15 +117,15 @@ fn look(bytes: &[u8], unread: &mut Vec<String>) -> std::result::Result<Place, St
     let read: Parsed<()> = cursor
         .object(|key, cursor| {
             let is_list = cursor.peek() == Some(b'[');
-            match role(key).map(|(role, _)| role) {
-                Some(Role::Step) => place.step = place.step.or(cursor.number()?.and_then(whole)),
-                Some(Role::Rank) => place.rank = place.rank.or(cursor.number()?.and_then(whole)),
+            match role_of_key(key).map(|(role, _)| role) {
+                Some(KeyRole::Step) => place.step = place.step.or(cursor.number()?.and_then(whole_number)),
+                Some(KeyRole::Rank) => place.rank = place.rank.or(cursor.number()?.and_then(whole_number)),
                 known => {
                     match known {
-                        Some(Role::Engine) => place.holds.engine |= is_list,
-                        Some(Role::Trainer) => place.holds.trainer |= is_list,
-                        Some(Role::Difference) => place.holds.difference |= is_list,
-                        Some(Role::Mask | Role::Attention) => place.holds.mask |= is_list,
+                        Some(KeyRole::Engine) => place.holds.engine |= is_list,
+                        Some(KeyRole::Trainer) => place.holds.trainer |= is_list,
+                        Some(KeyRole::Difference) => place.holds.difference |= is_list,
+                        Some(KeyRole::Mask | KeyRole::Attention) => place.holds.mask |= is_list,
                         Some(_) => {}
                         None => {
                             let is_number = matches!(cursor.peek(), Some(b'[' | b'-' | b'0'..=b'9'));
@@ -141,7 +141,7 @@ fn look(bytes: &[u8], unread: &mut Vec<String>) -> std::result::Result<Place, St
         })
         .and_then(|()| cursor.end());
     read.map_err(|fault| fault.reason())?;
-    let Holds { engine, trainer, difference, .. } = place.holds;
+    let RowQuantities { engine, trainer, difference, .. } = place.holds;
     if engine || trainer || difference {
         Ok(place)
     } else {
@@ -151,30 +151,30 @@ fn look(bytes: &[u8], unread: &mut Vec<String>) -> std::result::Result<Place, St
 
 /// Reads the numbers of a line.
 fn fill(bytes: &[u8], raw: &mut Raw) -> std::result::Result<(), String> {
-    let mut places: Vec<(Role, usize)> = Vec::new();
+    let mut places: Vec<(KeyRole, usize)> = Vec::new();
     let mut cursor = Cursor::new(bytes);
     let read: Parsed<()> = cursor.object(|key, cursor| {
-        let Some((role, place)) = role(key) else { return cursor.skip() };
+        let Some((role, place)) = role_of_key(key) else { return cursor.skip() };
         let before = places.iter().find(|(known, _)| *known == role).map(|(_, place)| *place);
-        if before.is_some_and(|before| before < place) && role != Role::Mask {
+        if before.is_some_and(|before| before < place) && role != KeyRole::Mask {
             return cursor.skip();
         }
         places.retain(|(known, _)| *known != role);
         places.push((role, place));
         if let Some(numbers) = raw.numbers(role) {
-            return list(cursor, numbers.fill());
+            return list(cursor, numbers.refill());
         }
         match role {
-            Role::Mask => {
+            KeyRole::Mask => {
                 let mut mask = Numbers::default();
-                list(cursor, mask.fill())?;
+                list(cursor, mask.refill())?;
                 raw.masks.push(mask);
                 Ok(())
             }
-            Role::Lengths => scalar(cursor, &mut raw.length),
-            Role::Index => scalar(cursor, &mut raw.index),
-            Role::Version => scalar(cursor, &mut raw.version),
-            Role::Cached => scalar(cursor, &mut raw.cached),
+            KeyRole::Lengths => scalar(cursor, &mut raw.length),
+            KeyRole::Index => scalar(cursor, &mut raw.index),
+            KeyRole::Version => scalar(cursor, &mut raw.version),
+            KeyRole::Cached => scalar(cursor, &mut raw.cached),
             _ => cursor.skip(),
         }
     });

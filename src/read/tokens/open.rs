@@ -3,17 +3,17 @@
 use std::collections::BTreeMap;
 
 use super::columns::{Built, Columns};
-use super::keys::{is_measured, role};
-use super::lines::Lines;
+use super::keys::{is_measured, role_of_key};
+use super::lines::TokensLines;
 use super::place::{RecordDamage, TokensFile, TokensFormat, key_of, rank_of, stem, step_of};
-use super::table::{Content, Table};
+use super::table::{Content, TokensTable};
 use crate::error::{Error, Result};
 use crate::fetch::{Files, Source};
-use crate::read::archive::{Archive, Limits};
+use crate::read::archive::{Archive, ArchiveLimits};
 use crate::read::npy;
 use crate::read::npz;
 use crate::read::safetensors;
-use crate::read::tensor::Stored;
+use crate::read::tensor::StoredValue;
 use crate::read::torch::{self, Tree};
 
 /// Most members of an archive of arrays.
@@ -21,16 +21,16 @@ const MOST_MEMBERS: usize = 4096;
 
 /// Opened files of log-probabilities of a side, and the files that cannot be opened.
 #[derive(Default)]
-pub struct Opened {
+pub struct OpenedTables {
     /// Opened files.
-    pub tables: Vec<Table>,
+    pub tables: Vec<TokensTable>,
     /// Paths of files that cannot be opened, each with the error.
     pub damaged: Vec<(String, Error)>,
 }
 
 /// Opens all files of log-probabilities. Arrays in separate `.npy` files are combined by folder, step and rank.
-pub fn open_all(files: &dyn Files, all: &[TokensFile]) -> Opened {
-    let mut opened = Opened::default();
+pub fn open_all(files: &dyn Files, all: &[TokensFile]) -> OpenedTables {
+    let mut opened = OpenedTables::default();
     let mut groups: BTreeMap<(String, String, Option<u64>), Vec<&TokensFile>> = BTreeMap::new();
     for file in all {
         if let TokensFormat::Npy(_) = file.format {
@@ -55,7 +55,7 @@ pub fn open_all(files: &dyn Files, all: &[TokensFile]) -> Opened {
 }
 
 /// Opens the arrays of one batch, each of which is in a file of its own.
-fn open_group(files: &dyn Files, group: &[&TokensFile], opened: &mut Opened) {
+fn open_group(files: &dyn Files, group: &[&TokensFile], opened: &mut OpenedTables) {
     let mut entries = Vec::new();
     let mut path: Option<&str> = None;
     let mut damages = Vec::new();
@@ -82,7 +82,7 @@ fn open_group(files: &dyn Files, group: &[&TokensFile], opened: &mut Opened) {
 }
 
 /// Opens one file.
-fn open(files: &dyn Files, file: &TokensFile) -> Result<Table> {
+fn open(files: &dyn Files, file: &TokensFile) -> Result<TokensTable> {
     let source = files.open(&file.path)?;
     let built = match &file.format {
         TokensFormat::Torch => of_tree(&file.path, torch::open_tree(source)?)?,
@@ -90,7 +90,7 @@ fn open(files: &dyn Files, file: &TokensFile) -> Result<Table> {
         TokensFormat::Safetensors => Columns::build(&file.path, of_stored(safetensors::open(source)?))?,
         TokensFormat::Npy(key) => Columns::build(&file.path, vec![(key.clone(), Tree::Tensor(npy::open(source)?))])?,
         TokensFormat::Lines => {
-            let found = Lines::open(source)?;
+            let found = TokensLines::open(source)?;
             let mut table = table(&file.path, Built::default());
             (table.damages, table.unread) = (found.damages, found.unread);
             table.content = Content::Lines(found.lines);
@@ -100,12 +100,12 @@ fn open(files: &dyn Files, file: &TokensFile) -> Result<Table> {
     Ok(table(&file.path, built))
 }
 
-fn table(path: &str, built: Built) -> Table {
-    Table {
+fn table(path: &str, built: Built) -> TokensTable {
+    TokensTable {
         path: path.to_owned(),
         damages: Vec::<RecordDamage>::new(),
         unread: built.unread,
-        step: built.step.map_or_else(|| step_of(path), super::place::Step::Number),
+        step: built.step.map_or_else(|| step_of(path), super::place::TokensStep::Number),
         rank: built.rank.or_else(|| rank_of(path)),
         content: Content::Arrays(built.columns),
     }
@@ -113,13 +113,13 @@ fn table(path: &str, built: Built) -> Table {
 
 /// Arrays of a numpy archive.
 fn of_archive(source: &Source) -> Result<Vec<(String, Tree)>> {
-    let limits = Limits { members: MOST_MEMBERS, total_bytes: source.memory() };
+    let limits = ArchiveLimits { members: MOST_MEMBERS, total_bytes: source.memory_limit() };
     let archive = Archive::open(source.clone(), limits)?;
     let mut entries = Vec::new();
     for member in archive.members() {
         let Some(key) = member.name().strip_suffix(".npy") else { continue };
         // Members without a role are not expanded.
-        if role(key).is_none() {
+        if role_of_key(key).is_none() {
             entries.push((key.to_owned(), Tree::Unread));
             continue;
         }
@@ -128,11 +128,11 @@ fn of_archive(source: &Source) -> Result<Vec<(String, Tree)>> {
     Ok(entries)
 }
 
-fn of_stored(stored: Vec<(String, Stored)>) -> Vec<(String, Tree)> {
-    let tree = |stored: Stored| match stored {
-        Stored::Tensor(tensor) => Tree::Tensor(tensor),
-        Stored::Unsupported(_) | Stored::Part(_) => Tree::Unread,
-        Stored::Plain(_) | Stored::Shape(_) => Tree::Other,
+fn of_stored(stored: Vec<(String, StoredValue)>) -> Vec<(String, Tree)> {
+    let tree = |stored: StoredValue| match stored {
+        StoredValue::Tensor(tensor) => Tree::Tensor(tensor),
+        StoredValue::Unsupported(_) | StoredValue::Part(_) => Tree::Unread,
+        StoredValue::Plain(_) | StoredValue::Shape(_) => Tree::Other,
     };
     stored.into_iter().map(|(key, stored)| (key, tree(stored))).collect()
 }
@@ -172,7 +172,7 @@ fn search(path: &str, tree: Tree) -> Result<Option<Built>> {
             if items.iter().any(is_sample) {
                 let samples =
                     items.into_iter().map(|item| if let Tree::Map(entries) = item { entries } else { vec![] });
-                return Columns::of_samples(path, samples.collect()).map(Some);
+                return Columns::from_samples(path, samples.collect()).map(Some);
             }
             for item in items {
                 if let Some(built) = search(path, item)? {

@@ -41,14 +41,14 @@ impl TokensFormat {
 
 /// A step: its number, or the stem of the file's name if it has no number.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Step {
+pub enum TokensStep {
     /// Its number.
     Number(u64),
     /// The file's stem.
     Name(String),
 }
 
-impl Step {
+impl TokensStep {
     /// Number of the step, if it has one.
     pub fn number(&self) -> Option<u64> {
         match self {
@@ -58,7 +58,7 @@ impl Step {
     }
 }
 
-impl fmt::Display for Step {
+impl fmt::Display for TokensStep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Number(number) => write!(f, "{number}"),
@@ -81,15 +81,15 @@ const STEP_WORDS: [&str; 3] = ["step", "rollout_id", "iteration"];
 const RANK_WORDS: [&str; 1] = ["rank"];
 
 /// Step of a path: the number after a word for it, else the first number of a stem that is made of numbers, else the stem.
-pub(super) fn step_of(path: &str) -> Step {
+pub(super) fn step_of(path: &str) -> TokensStep {
     if let Some(number) = behind(path, &STEP_WORDS) {
-        return Step::Number(number);
+        return TokensStep::Number(number);
     }
     let stem = stem(path);
     let numbers = numbers(stem);
     match numbers.as_deref().and_then(<[u64]>::first) {
-        Some(number) => Step::Number(*number),
-        None => Step::Name(stem.to_owned()),
+        Some(number) => TokensStep::Number(*number),
+        None => TokensStep::Name(stem.to_owned()),
     }
 }
 
@@ -153,7 +153,7 @@ mod tests {
         ] {
             assert_eq!((step_of(path).number(), rank_of(path)), (step, rank), "{path}");
         }
-        assert_eq!(step_of("a/log_probs.pt"), Step::Name("log_probs".into()));
+        assert_eq!(step_of("a/log_probs.pt"), TokensStep::Name("log_probs".into()));
         assert_eq!((key_of("x/prob_diff_step_1.npy"), key_of("old_log_probs.npy")), ("prob_diff", "old_log_probs"));
     }
 }

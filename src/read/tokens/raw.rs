@@ -1,7 +1,7 @@
 //! Numbers of one answer as recorded, and their assembly into a row.
 
-use super::keys::Role;
-use super::row::{Holds, PromptDifference, Row};
+use super::keys::KeyRole;
+use super::row::{PromptDifference, RowQuantities, TokensRow};
 
 /// Numbers under the keys of one answer. The buffers are reused for the next answer.
 #[derive(Debug, Default)]
@@ -26,17 +26,17 @@ pub(super) struct Raw {
 
 impl Raw {
     /// Numbers of a role; `None` for masks, of which there may be several, and for single numbers.
-    pub(super) fn numbers(&mut self, role: Role) -> Option<&mut Numbers> {
+    pub(super) fn numbers(&mut self, role: KeyRole) -> Option<&mut Numbers> {
         match role {
-            Role::Engine => Some(&mut self.engine),
-            Role::Trainer => Some(&mut self.trainer),
-            Role::Difference => Some(&mut self.difference),
-            Role::Response => Some(&mut self.response),
-            Role::Prompt => Some(&mut self.prompt),
-            Role::Whole => Some(&mut self.whole),
-            Role::Tokens => Some(&mut self.tokens),
-            Role::Attention => Some(&mut self.attention),
-            Role::PromptMask => Some(&mut self.prompt_mask),
+            KeyRole::Engine => Some(&mut self.engine),
+            KeyRole::Trainer => Some(&mut self.trainer),
+            KeyRole::Difference => Some(&mut self.difference),
+            KeyRole::Response => Some(&mut self.response),
+            KeyRole::Prompt => Some(&mut self.prompt),
+            KeyRole::Whole => Some(&mut self.whole),
+            KeyRole::Tokens => Some(&mut self.tokens),
+            KeyRole::Attention => Some(&mut self.attention),
+            KeyRole::PromptMask => Some(&mut self.prompt_mask),
             _ => None,
         }
     }
@@ -53,7 +53,7 @@ pub(super) struct Numbers {
 
 impl Numbers {
     /// Clears the numbers, marks the key as present, and returns the buffer to fill in.
-    pub(super) fn fill(&mut self) -> &mut Vec<f64> {
+    pub(super) fn refill(&mut self) -> &mut Vec<f64> {
         self.is_there = true;
         self.values.clear();
         &mut self.values
@@ -76,7 +76,7 @@ impl Numbers {
 }
 
 /// Converts a number to a whole number; `None` if it is not one.
-pub(super) fn whole(number: f64) -> Option<u64> {
+pub(super) fn whole_number(number: f64) -> Option<u64> {
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a whole number that fits")]
     (number >= 0.0 && number.fract() == 0.0 && number < 9e15).then_some(number as u64)
 }
@@ -105,12 +105,12 @@ impl Raw {
 
     /// Assembles the numbers into a row. If arrays of one answer have different lengths, the row records these lengths and marks no
     /// token as judged.
-    pub(super) fn assemble(&self, row: &mut Row) {
+    pub(super) fn assemble(&self, row: &mut TokensRow) {
         row.clear();
-        row.index = self.index.and_then(whole);
-        row.version = self.version.and_then(whole);
-        row.cached = self.cached.and_then(whole);
-        row.has = Holds {
+        row.index = self.index.and_then(whole_number);
+        row.version = self.version.and_then(whole_number);
+        row.cached = self.cached.and_then(whole_number);
+        row.recorded = RowQuantities {
             engine: self.engine.is_there,
             trainer: self.trainer.is_there,
             difference: self.difference.is_there,
@@ -162,7 +162,7 @@ impl Raw {
         if let Some(count) = shorter(&self.tokens).or_else(|| shorter(&self.whole)) {
             return found("tokens", count);
         }
-        let told = self.length.and_then(whole).and_then(|told| usize::try_from(told).ok());
+        let told = self.length.and_then(whole_number).and_then(|told| usize::try_from(told).ok());
         // A smaller length is valid, because a batch is as wide as its longest answer.
         told.filter(|told| *told > len).and_then(|told| found("response_length", told))
     }
@@ -179,7 +179,7 @@ impl Raw {
     }
 
     /// Marks the tokens that are judged, which are those that all masks include.
-    fn mask(&self, len: usize, row: &mut Row) {
+    fn mask(&self, len: usize, row: &mut TokensRow) {
         row.judged.resize(len, true);
         let ends = self.masks.iter().filter_map(|mask| Some(mask.split_end(len)?.1));
         let first = self.masks.first().and_then(|mask| Some(mask.split_end(len)?.1));
@@ -239,8 +239,8 @@ mod tests {
         Numbers { is_there: true, values: values.to_vec() }
     }
 
-    fn row(raw: &Raw) -> Row {
-        let mut row = Row::default();
+    fn row(raw: &Raw) -> TokensRow {
+        let mut row = TokensRow::default();
         raw.assemble(&mut row);
         row
     }

@@ -1,9 +1,9 @@
 //! Recognition of files of log-probabilities by their keys.
 
-use super::keys::{is_measured, measured, role};
+use super::keys::{is_measured, measured_keys, role_of_key};
 use super::place::{TokensFile, TokensFormat, key_of};
 use crate::fetch::{Files, Source};
-use crate::read::archive::{Archive, Limits};
+use crate::read::archive::{Archive, ArchiveLimits};
 use crate::read::evaluation::cursor::Cursor;
 use crate::read::{npy, safetensors, torch};
 
@@ -23,7 +23,7 @@ pub fn recognise(path: &str, head: &[u8], source: &Source, files: &dyn Files) ->
 fn format_of(path: &str, head: &[u8], source: &Source, files: &dyn Files) -> Option<TokensFormat> {
     if npy::recognise(head) {
         let key = key_of(path);
-        let is_one = is_measured(key) || (role(key).is_some() && is_beside_one(path, key, files));
+        let is_one = is_measured(key) || (role_of_key(key).is_some() && is_beside_one(path, key, files));
         return is_one.then(|| TokensFormat::Npy(key.to_owned()));
     }
     if safetensors::recognise(head) {
@@ -43,7 +43,7 @@ fn format_of(path: &str, head: &[u8], source: &Source, files: &dyn Files) -> Opt
 fn is_beside_one(path: &str, key: &str, files: &dyn Files) -> bool {
     let (folder, name) = path.rsplit_once('/').map_or(("", path), |(folder, name)| (folder, name));
     let list = files.list();
-    measured().any(|other| {
+    measured_keys().any(|other| {
         let name = name.replacen(key, other, 1);
         let path = if folder.is_empty() { name } else { format!("{folder}/{name}") };
         list.binary_search_by(|entry| entry.path.as_str().cmp(&path)).is_ok()
@@ -52,22 +52,22 @@ fn is_beside_one(path: &str, key: &str, files: &dyn Files) -> bool {
 
 fn is_safetensors(head: &[u8], source: &Source) -> bool {
     let length = head.first_chunk::<8>().map_or(u64::MAX, |length| u64::from_le_bytes(*length));
-    let may_hold = || measured().any(|key| memchr::memmem::find(head, key.as_bytes()).is_some());
+    let may_hold = || measured_keys().any(|key| memchr::memmem::find(head, key.as_bytes()).is_some());
     length <= MOST_HEADER
         && may_hold()
         && safetensors::open(source.clone()).is_ok_and(|all| all.iter().any(|(key, _)| is_measured(key)))
 }
 
 fn is_npz(source: &Source) -> bool {
-    let limits = Limits { members: MOST_MEMBERS, total_bytes: u64::MAX };
+    let limits = ArchiveLimits { members: MOST_MEMBERS, total_bytes: u64::MAX };
     let Ok(archive) = Archive::open(source.clone(), limits) else { return false };
     archive.members().iter().any(|member| member.name().strip_suffix(".npy").is_some_and(is_measured))
 }
 
 /// Whether a torch file holds log-probabilities: its pickle has one of the keys, with an array as value.
 fn is_torch(source: &Source) -> bool {
-    let keys: Vec<&str> = measured().collect();
-    torch::mentions(source, &keys)
+    let keys: Vec<&str> = measured_keys().collect();
+    torch::mentions_any(source, &keys)
         && torch::open_tree(source.clone()).is_ok_and(|tree| super::open::holds_records(&tree))
 }
 
@@ -119,7 +119,7 @@ fn keys_of(line: &[u8]) -> Keys {
     let _ = cursor.object(|key, cursor| {
         if is_measured(key) && cursor.peek() == Some(b'[') {
             keys = Keys::Measured;
-        } else if role(key).is_some() && matches!(keys, Keys::Other) {
+        } else if role_of_key(key).is_some() && matches!(keys, Keys::Other) {
             keys = Keys::Related;
         }
         cursor.skip()

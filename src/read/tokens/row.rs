@@ -2,7 +2,7 @@
 
 /// One answer. The buffers are reused for the next answer.
 #[derive(Clone, Debug, Default)]
-pub struct Row {
+pub struct TokensRow {
     /// Ids of the prompt, without padding; empty if none are recorded.
     pub prompt: Vec<i64>,
     /// Ids of the answer, without padding at its end; empty if none are recorded.
@@ -16,7 +16,7 @@ pub struct Row {
     /// Whether each token is judged, which requires that all masks include it.
     pub judged: Vec<bool>,
     /// Quantities that the record holds, which the lengths do not show for an empty answer.
-    pub has: Holds,
+    pub recorded: RowQuantities,
     /// Number of tokens that one mask of the record excludes and another includes.
     pub masks_apart: u64,
     /// Number of padding tokens in front of the prompt; `None` if no mask shows it.
@@ -35,7 +35,7 @@ pub struct Row {
 
 /// Quantities of a row.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Holds {
+pub struct RowQuantities {
     /// Log-probabilities of the engine.
     pub engine: bool,
     /// Log-probabilities of the trainer.
@@ -93,7 +93,7 @@ impl PromptDifference {
     }
 }
 
-impl Row {
+impl TokensRow {
     /// Clears the row and keeps the memory.
     pub(super) fn clear(&mut self) {
         for ids in [&mut self.prompt, &mut self.response] {
@@ -103,7 +103,7 @@ impl Row {
             values.clear();
         }
         self.judged.clear();
-        (self.has, self.masks_apart, self.padding) = (Holds::default(), 0, None);
+        (self.recorded, self.masks_apart, self.padding) = (RowQuantities::default(), 0, None);
         (self.index, self.version, self.cached) = (None, None, None);
         (self.lengths, self.prompt_difference) = (None, None);
     }

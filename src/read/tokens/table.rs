@@ -1,21 +1,21 @@
 //! An opened file of log-probabilities, which is read one answer at a time.
 
 use super::columns::Columns;
-use super::lines::Lines;
-use super::place::{RecordDamage, Step};
+use super::lines::TokensLines;
+use super::place::{RecordDamage, TokensStep};
 use super::raw::Raw;
-use super::row::{Holds, Row};
+use super::row::{RowQuantities, TokensRow};
 use crate::error::Result;
 
 /// An opened file, or several opened `.npy` files of one step.
-pub struct Table {
+pub struct TokensTable {
     /// Path, relative to the side's root.
     pub path: String,
     /// Parts of the file that could not be read.
     pub damages: Vec<RecordDamage>,
     /// Names of numeric members that are not read.
     pub unread: Vec<String>,
-    pub(super) step: Step,
+    pub(super) step: TokensStep,
     pub(super) rank: Option<u64>,
     pub(super) content: Content,
 }
@@ -25,7 +25,7 @@ pub(super) enum Content {
     /// Arrays of many answers.
     Arrays(Columns),
     /// JSON lines with one answer each.
-    Lines(Lines),
+    Lines(TokensLines),
 }
 
 /// Buffers for reading an answer, which are reused for the next answer.
@@ -35,7 +35,7 @@ pub struct Scratch {
     bytes: Vec<u8>,
 }
 
-impl Table {
+impl TokensTable {
     /// Number of answers.
     pub fn rows(&self) -> u64 {
         match &self.content {
@@ -45,7 +45,7 @@ impl Table {
     }
 
     /// Step of an answer.
-    pub fn step(&self, row: u64) -> Step {
+    pub fn step(&self, row: u64) -> TokensStep {
         let own = if let Content::Lines(lines) = &self.content { lines.step(row) } else { None };
         own.unwrap_or_else(|| self.step.clone())
     }
@@ -57,10 +57,10 @@ impl Table {
     }
 
     /// Quantities recorded for an answer.
-    pub fn holds(&self, row: u64) -> Holds {
+    pub fn quantities(&self, row: u64) -> RowQuantities {
         match &self.content {
-            Content::Arrays(columns) => columns.holds(),
-            Content::Lines(lines) => lines.holds(row),
+            Content::Arrays(columns) => columns.quantities(),
+            Content::Lines(lines) => lines.quantities(row),
         }
     }
 
@@ -68,7 +68,7 @@ impl Table {
     ///
     /// # Errors
     /// Those of reading; `row` is then empty.
-    pub fn read(&self, nth: u64, scratch: &mut Scratch, row: &mut Row) -> Result<()> {
+    pub fn read(&self, nth: u64, scratch: &mut Scratch, row: &mut TokensRow) -> Result<()> {
         let filled = match &self.content {
             Content::Arrays(columns) => columns.fill(nth, &mut scratch.raw, &mut scratch.bytes),
             Content::Lines(lines) => lines.fill(nth, &mut scratch.raw, &mut scratch.bytes),

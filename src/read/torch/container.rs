@@ -12,7 +12,7 @@ use super::storage::{Content, Reference, Storage, element_type};
 use crate::error::{Error, Result};
 use crate::fetch::Source;
 use crate::read::archive::AT_START;
-use crate::read::pickle::{Graph, Input, Node, Value, parse};
+use crate::read::pickle::{Graph, PickleInput, PickleNode, PickleValue, parse};
 use crate::read::tensor::ByteOrder;
 
 /// First bytes of a zip archive.
@@ -38,7 +38,7 @@ pub(crate) fn holds_storages(source: &Source) -> Option<bool> {
 
 /// Whether the pickle of a torch file contains one of `words`, for example as a key. In the older format, and in a pickle longer
 /// than [`MOST_SEARCHED`], only the beginning is searched.
-pub(crate) fn mentions(source: &Source, words: &[&str]) -> bool {
+pub(crate) fn mentions_any(source: &Source, words: &[&str]) -> bool {
     let searched = |offset: u64, len: u64| {
         let len = len.min(MOST_SEARCHED).min(source.len().saturating_sub(offset));
         let mut bytes = vec![0; usize::try_from(len).unwrap_or(0)];
@@ -107,7 +107,7 @@ fn open_zip(source: &Source) -> Result<Content> {
     let pickle = pickle.ok_or_else(|| {
         Error::unsupported(source.name(), "is a zip archive without data.pkl, not a file of torch.save")
     })?;
-    let mut input = Input::new(source.as_ref(), pickle.offset, pickle.offset + pickle.len);
+    let mut input = PickleInput::new(source.as_ref(), pickle.offset, pickle.offset + pickle.len);
     Ok(Content { graph: parse(&mut input, &is_allowed)?, storages, order })
 }
 
@@ -124,13 +124,13 @@ fn byte_order(source: &Source, member: Storage) -> Result<ByteOrder> {
 /// Reads the format before torch 1.6: five pickles (magic number, version, machine, value, storage keys), then for each storage, in
 /// the order of the keys, its element count and its bytes.
 fn open_legacy(source: &Source) -> Result<Content> {
-    let mut input = Input::new(source.as_ref(), 0, source.len());
+    let mut input = PickleInput::new(source.as_ref(), 0, source.len());
     let mut next = || parse(&mut input, &is_allowed);
     let (_, _, machine, graph, keys) = (next()?, next()?, next()?, next()?, next()?);
     let little = match machine.node(machine.root()) {
-        Some(Node::Dict(items)) => !items
-            .iter()
-            .any(|(key, value)| *key == Value::Text("little_endian".into()) && *value == Value::Bool(false)),
+        Some(PickleNode::Dict(items)) => !items.iter().any(|(key, value)| {
+            *key == PickleValue::Text("little_endian".into()) && *value == PickleValue::Bool(false)
+        }),
         _ => true,
     };
     let order = if little { ByteOrder::Little } else { ByteOrder::Big };
@@ -148,13 +148,13 @@ fn legacy_storages(
     let damaged = || Error::corrupt(source.name(), "its storages do not fit the file").with_help("copy it again");
     let kinds: HashMap<&str, &str> = graph
         .persistent_ids()
-        .filter_map(|id| Reference::of(graph, id))
+        .filter_map(|id| Reference::from_id(graph, id))
         .map(|reference| (reference.key, reference.kind))
         .collect();
     let mut storages = HashMap::new();
     let mut offset = start;
     for key in keys.sequence(keys.root()).ok_or_else(damaged)? {
-        let Value::Text(key) = key else { return Err(damaged()) };
+        let PickleValue::Text(key) = key else { return Err(damaged()) };
         let mut count = [0; 8];
         source.read_at(offset, &mut count)?;
         let count = if order == ByteOrder::Little { u64::from_le_bytes(count) } else { u64::from_be_bytes(count) };

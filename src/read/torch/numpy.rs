@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use super::storage::unsigned;
 use crate::dtype::Dtype;
-use crate::fetch::Memory;
-use crate::read::pickle::{Graph, Node, Value};
-use crate::read::tensor::{ByteOrder, Placement, TensorData};
+use crate::fetch::MemorySource;
+use crate::read::pickle::{Graph, PickleNode, PickleValue};
+use crate::read::tensor::{ByteOrder, ElementPlacement, TensorData};
 
 /// Whether `callable` creates the empty array that a state fills.
 pub(super) fn is_array(callable: &str) -> bool {
@@ -17,35 +17,37 @@ pub(super) fn is_array(callable: &str) -> bool {
 }
 
 /// Array that `state` describes, in the file called `name`; `None` if its elements are not numbers, or the state has another form.
-pub(super) fn array(graph: &Graph, name: &str, state: &Value) -> Option<TensorData> {
+pub(super) fn array(graph: &Graph, name: &str, state: &PickleValue) -> Option<TensorData> {
     let [_, shape, dtype, fortran, elements] = graph.sequence(state)? else { return None };
     let shape: Vec<u64> = graph.sequence(shape)?.iter().map(unsigned).collect::<Option<_>>()?;
     let (dtype, order) = element_type(graph, dtype)?;
     let bytes = bytes(graph, elements)?;
-    let strides = matches!(fortran, Value::Bool(true)).then(|| column_major(&shape)).flatten();
-    let placement = Placement { offset: 0, len: bytes.len() as u64, strides, order };
-    TensorData::new(Arc::new(Memory::new(name.to_owned(), bytes)), dtype, shape, placement).ok()
+    let strides = matches!(fortran, PickleValue::Bool(true)).then(|| column_major(&shape)).flatten();
+    let placement = ElementPlacement { offset: 0, len: bytes.len() as u64, strides, order };
+    TensorData::new(Arc::new(MemorySource::new(name.to_owned(), bytes)), dtype, shape, placement).ok()
 }
 
 /// Element type and byte order of a pickled `numpy.dtype('u4', False, True)`, whose state begins with a version and the byte order.
-fn element_type(graph: &Graph, dtype: &Value) -> Option<(Dtype, ByteOrder)> {
-    let Node::Call { callable, arguments, state, .. } = graph.node(dtype)? else { return None };
-    let (Some(Value::Text(code)), "numpy dtype") = (arguments.first(), callable.as_ref()) else { return None };
+fn element_type(graph: &Graph, dtype: &PickleValue) -> Option<(Dtype, ByteOrder)> {
+    let PickleNode::Call { callable, arguments, state, .. } = graph.node(dtype)? else { return None };
+    let (Some(PickleValue::Text(code)), "numpy dtype") = (arguments.first(), callable.as_ref()) else { return None };
     let order = state.as_ref().and_then(|state| graph.sequence(state)?.get(1));
     let order = match order {
-        Some(Value::Text(order)) if order.as_ref() == ">" => ByteOrder::Big,
+        Some(PickleValue::Text(order)) if order.as_ref() == ">" => ByteOrder::Big,
         _ => ByteOrder::Little,
     };
     Some((Dtype::from_numpy_code(code)?, order))
 }
 
 /// Bytes of the elements, which are pickled as bytes or as the call `_codecs.encode(text, 'latin1')`.
-fn bytes(graph: &Graph, elements: &Value) -> Option<Vec<u8>> {
-    if let Value::Bytes(bytes) = elements {
+fn bytes(graph: &Graph, elements: &PickleValue) -> Option<Vec<u8>> {
+    if let PickleValue::Bytes(bytes) = elements {
         return Some(bytes.to_vec());
     }
-    let Node::Call { callable, arguments, .. } = graph.node(elements)? else { return None };
-    let ("_codecs encode", [Value::Text(text), Value::Text(codec)]) = (callable.as_ref(), arguments.as_slice()) else {
+    let PickleNode::Call { callable, arguments, .. } = graph.node(elements)? else { return None };
+    let ("_codecs encode", [PickleValue::Text(text), PickleValue::Text(codec)]) =
+        (callable.as_ref(), arguments.as_slice())
+    else {
         return None;
     };
     let is_latin = matches!(codec.as_ref(), "latin1" | "latin-1" | "iso-8859-1");

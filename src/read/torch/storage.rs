@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::dtype::Dtype;
-use crate::read::pickle::{Graph, Value};
+use crate::read::pickle::{Graph, PickleValue};
 use crate::read::tensor::ByteOrder;
 
 /// A storage: bytes that tensors are views of.
@@ -28,15 +28,18 @@ pub(super) struct Reference<'a> {
 }
 
 impl<'a> Reference<'a> {
-    pub(super) fn of(graph: &'a Graph, id: &'a Value) -> Option<Self> {
-        let [Value::Text(tag), Value::Global(kind), Value::Text(key), ..] = graph.sequence(id)? else { return None };
+    pub(super) fn from_id(graph: &'a Graph, id: &'a PickleValue) -> Option<Self> {
+        let [PickleValue::Text(tag), PickleValue::Global(kind), PickleValue::Text(key), ..] = graph.sequence(id)?
+        else {
+            return None;
+        };
         (tag.as_ref() == "storage").then_some(Self { kind: kind.rsplit(' ').next().unwrap_or_default(), key })
     }
 }
 
-pub(super) fn unsigned(value: &Value) -> Option<u64> {
+pub(super) fn unsigned(value: &PickleValue) -> Option<u64> {
     match value {
-        Value::Int(number) => u64::try_from(*number).ok(),
+        PickleValue::Int(number) => u64::try_from(*number).ok(),
         _ => None,
     }
 }

@@ -3,23 +3,23 @@
 use super::record::{SyncDamage, WHOLE};
 use crate::error::Result;
 use crate::fetch::Files;
-use crate::read::checkpoint::Parameter;
-use crate::read::tensor::Stored;
+use crate::read::checkpoint::CheckpointParameter;
+use crate::read::tensor::StoredValue;
 use crate::read::tensor_file;
 
 /// Tensors of a stage, in the order of the file.
 #[derive(Debug, Default)]
 pub struct NamedTensors {
     /// Names and tensors. A name may occur twice.
-    pub tensors: Vec<(String, Parameter)>,
+    pub tensors: Vec<(String, CheckpointParameter)>,
     /// Damage for entries that are not a pair of a name and a tensor.
     pub damages: Vec<SyncDamage>,
 }
 
 /// Whether stored values are a list of pairs, with a name under `0.0` and a tensor under `0.1`.
-pub(super) fn is_list(stored: &[(String, Stored)]) -> bool {
+pub(super) fn is_list(stored: &[(String, StoredValue)]) -> bool {
     match stored {
-        [(first, Stored::Plain(_)), (second, Stored::Tensor(_) | Stored::Unsupported(_)), ..] => {
+        [(first, StoredValue::Plain(_)), (second, StoredValue::Tensor(_) | StoredValue::Unsupported(_)), ..] => {
             first == "0.0" && second == "0.1"
         }
         _ => false,
@@ -41,7 +41,7 @@ pub fn named_tensors(files: &dyn Files, path: &str) -> Result<NamedTensors> {
 }
 
 /// Tensors of a list of pairs. Entries that are not pairs are recorded as damage.
-fn of_list(path: &str, stored: Vec<(String, Stored)>) -> NamedTensors {
+fn of_list(path: &str, stored: Vec<(String, StoredValue)>) -> NamedTensors {
     let mut named = NamedTensors::default();
     let (mut lost, mut first) = (0_u64, None);
     let mut name: Option<(String, String)> = None;
@@ -52,7 +52,7 @@ fn of_list(path: &str, stored: Vec<(String, Stored)>) -> NamedTensors {
     for (place, stored) in stored {
         let (entry, part) = place.split_once('.').unwrap_or((place.as_str(), ""));
         match (part, stored) {
-            ("0", Stored::Plain(text)) => {
+            ("0", StoredValue::Plain(text)) => {
                 if let Some((entry, _)) = name.replace((entry.to_owned(), text)) {
                     lose(entry);
                 }
@@ -76,13 +76,15 @@ fn of_list(path: &str, stored: Vec<(String, Stored)>) -> NamedTensors {
     named
 }
 
-fn parameter(stored: Stored) -> Option<Parameter> {
+fn parameter(stored: StoredValue) -> Option<CheckpointParameter> {
     match stored {
-        Stored::Tensor(tensor) => Some(Parameter::Tensor(tensor)),
-        Stored::Unsupported(reason) => Some(Parameter::Unread(reason)),
-        Stored::Part(part) if part.tensor.shape == part.shape => Some(Parameter::Tensor(part.tensor)),
-        Stored::Part(part) => Some(Parameter::Unread(format!("it is a part of a tensor of {:?}", part.shape))),
-        Stored::Plain(_) | Stored::Shape(_) => None,
+        StoredValue::Tensor(tensor) => Some(CheckpointParameter::Tensor(tensor)),
+        StoredValue::Unsupported(reason) => Some(CheckpointParameter::Unread(reason)),
+        StoredValue::Part(part) if part.tensor.shape == part.shape => Some(CheckpointParameter::Tensor(part.tensor)),
+        StoredValue::Part(part) => {
+            Some(CheckpointParameter::Unread(format!("it is a part of a tensor of {:?}", part.shape)))
+        }
+        StoredValue::Plain(_) | StoredValue::Shape(_) => None,
     }
 }
 
@@ -90,12 +92,12 @@ fn parameter(stored: Stored) -> Option<Parameter> {
 mod tests {
     use super::*;
 
-    fn plain(place: &str, text: &str) -> (String, Stored) {
-        (place.to_owned(), Stored::Plain(text.to_owned()))
+    fn plain(place: &str, text: &str) -> (String, StoredValue) {
+        (place.to_owned(), StoredValue::Plain(text.to_owned()))
     }
 
-    fn tensor(place: &str) -> (String, Stored) {
-        (place.to_owned(), Stored::Unsupported("quantised".to_owned()))
+    fn tensor(place: &str) -> (String, StoredValue) {
+        (place.to_owned(), StoredValue::Unsupported("quantised".to_owned()))
     }
 
     #[test]

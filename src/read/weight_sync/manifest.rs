@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::place;
-use super::record::{DigestKind, Stage, SyncDamage, SyncRecord, SyncRecords, SyncTensors, TensorDigest, WHOLE};
+use super::record::{DigestKind, SyncDamage, SyncRecord, SyncRecords, SyncStage, SyncTensors, TensorDigest, WHOLE};
 use crate::error::Result;
-use crate::fetch::{Memory, Source, read_all};
+use crate::fetch::{MemorySource, Source, read_all};
 use crate::read::json::{Json, Parser};
 
 /// Largest manifest in bytes, for about 200 000 tensors.
@@ -54,7 +54,7 @@ pub(super) fn read(path: &str, source: &Source, records: &mut SyncRecords) {
     if nameless > 0 {
         records.damages.push(damage(format!("{nameless} of its rows lack a name or a digest"), WHOLE, nameless));
     }
-    let mut groups: BTreeMap<(Stage, u64, Option<u64>), Vec<TensorDigest>> = BTreeMap::new();
+    let mut groups: BTreeMap<(SyncStage, u64, Option<u64>), Vec<TensorDigest>> = BTreeMap::new();
     let mut endless = 0_u64;
     for Row { context, digest } in found {
         let Some(stage) = context.stage.or_else(|| place::stage(path)) else {
@@ -77,7 +77,7 @@ pub(super) fn read(path: &str, source: &Source, records: &mut SyncRecords) {
 /// Facts that apply to the rows in the same object.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Context {
-    stage: Option<Stage>,
+    stage: Option<SyncStage>,
     step: Option<u64>,
     /// Version of the weights, which is used if no step is given.
     version: Option<u64>,
@@ -145,7 +145,7 @@ impl Rows {
     }
 
     fn document(&mut self, path: &str, bytes: Vec<u8>) -> std::result::Result<(), String> {
-        let source: Source = Arc::new(Memory::new(path, bytes));
+        let source: Source = Arc::new(MemorySource::new(path, bytes));
         let mut parser = Parser::new(source.as_ref());
         let read = self.walk(&mut parser, 0).and_then(|_| parser.end());
         read.map_err(|error| error.message().to_owned())
@@ -186,7 +186,7 @@ impl Rows {
     fn finish(&mut self, draft: Draft, context: Context) {
         let Draft { name, dtype, shape, digest, is_row } = draft;
         match (name, digest) {
-            (Some(name), Some((kind, value))) => match checked(kind, &value) {
+            (Some(name), Some((kind, value))) => match normal_digest(kind, &value) {
                 Some(value) => {
                     self.found.push(Row { context, digest: TensorDigest { name, dtype, shape, kind, value } });
                 }
@@ -233,7 +233,7 @@ impl Draft {
 }
 
 /// Digest in lower case without a prefix; `None` if it is invalid for its kind.
-fn checked(kind: DigestKind, value: &str) -> Option<String> {
+fn normal_digest(kind: DigestKind, value: &str) -> Option<String> {
     let plain = value.trim().to_ascii_lowercase();
     let plain = plain.strip_prefix(kind.key()).map_or(plain.as_str(), |rest| rest.trim_start_matches([':', '-']));
     let is_sound = match kind.digits() {
@@ -248,7 +248,7 @@ mod tests {
     use super::*;
 
     fn read_text(path: &str, text: &str) -> SyncRecords {
-        let source: Source = Arc::new(Memory::new(path, text.as_bytes().to_vec()));
+        let source: Source = Arc::new(MemorySource::new(path, text.as_bytes().to_vec()));
         let mut records = SyncRecords::default();
         read(path, &source, &mut records);
         records
@@ -264,7 +264,7 @@ mod tests {
         assert!(is_manifest(text.as_bytes()));
         let records = read_text("x.json", &text);
         let [record] = records.records.as_slice() else { panic!("one record") };
-        assert_eq!((record.stage, record.step, record.rank), (Stage::Sent, 3, None));
+        assert_eq!((record.stage, record.step, record.rank), (SyncStage::Sent, 3, None));
         assert_eq!(record.digests().map(<[_]>::len), Some(2));
         assert!(records.damages.is_empty());
     }
@@ -275,7 +275,10 @@ mod tests {
         let text = line("a", 1, "sender") + &line("a", 1, "engine") + &line("a", 2, "sender");
         let records = read_text("sync.jsonl", &text);
         let stages: Vec<_> = records.records.iter().map(|record| (record.stage, record.step, record.rank)).collect();
-        assert_eq!(stages, [(Stage::Sent, 1, Some(1)), (Stage::Sent, 2, Some(1)), (Stage::Received, 1, Some(1))]);
+        assert_eq!(
+            stages,
+            [(SyncStage::Sent, 1, Some(1)), (SyncStage::Sent, 2, Some(1)), (SyncStage::Received, 1, Some(1))]
+        );
     }
 
     #[test]

@@ -1,30 +1,30 @@
 //! Stage, step and rank, from a path.
 
-use super::record::Stage;
+use super::record::SyncStage;
 
 /// Words before the number of a step.
 const STEP: [&str; 6] = ["step", "version", "iteration", "iter", "update", "v"];
 
 /// Stage in a path. The file's name takes precedence over its folders.
-pub(super) fn stage(path: &str) -> Option<Stage> {
+pub(super) fn stage(path: &str) -> Option<SyncStage> {
     path.rsplit('/').find_map(|part| words(part).iter().find_map(|word| stage_of(word)))
 }
 
 /// Stage that a word stands for.
-pub(super) fn stage_of(word: &str) -> Option<Stage> {
+pub(super) fn stage_of(word: &str) -> Option<SyncStage> {
     match word {
-        "original" => Some(Stage::Original),
-        "exported" | "export" => Some(Stage::Exported),
-        "sender" | "sent" | "send" | "trainer" | "training" | "train" | "actor" => Some(Stage::Sent),
+        "original" => Some(SyncStage::Original),
+        "exported" | "export" => Some(SyncStage::Exported),
+        "sender" | "sent" | "send" | "trainer" | "training" | "train" | "actor" => Some(SyncStage::Sent),
         "receiver" | "received" | "receive" | "recv" | "rollout" | "engine" | "inference" | "vllm" | "sglang" => {
-            Some(Stage::Received)
+            Some(SyncStage::Received)
         }
         _ => None,
     }
 }
 
 /// Whether a file has a name of msprobe's recipe, such as `P2_sender_step1_rank0.pt`.
-pub(super) fn is_of_recipe(path: &str) -> bool {
+pub(super) fn has_recipe_name(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     let mut letters = name.bytes();
     let is_numbered = letters.next().is_some_and(|letter| letter.eq_ignore_ascii_case(&b'p'))
@@ -70,13 +70,13 @@ mod tests {
     #[test]
     fn a_path_tells_stage_step_and_rank() {
         for (path, wanted) in [
-            ("stage1_bridge/P0_hf_original_step1_rank0.pt", (Some(Stage::Original), Some(1), Some(0))),
-            ("P2_hf_exported_step12_rank3.pt", (Some(Stage::Exported), Some(12), Some(3))),
-            ("stage2_transfer/P2_sender_step1_rank0.pt", (Some(Stage::Sent), Some(1), Some(0))),
-            ("P5_receiver_step10_rank0.pt", (Some(Stage::Received), Some(10), Some(0))),
-            ("sync/trainer_step1.json", (Some(Stage::Sent), Some(1), None)),
-            ("rollout/version_7/rank-2.jsonl", (Some(Stage::Received), Some(7), Some(2))),
-            ("engine/40.json", (Some(Stage::Received), Some(40), None)),
+            ("stage1_bridge/P0_hf_original_step1_rank0.pt", (Some(SyncStage::Original), Some(1), Some(0))),
+            ("P2_hf_exported_step12_rank3.pt", (Some(SyncStage::Exported), Some(12), Some(3))),
+            ("stage2_transfer/P2_sender_step1_rank0.pt", (Some(SyncStage::Sent), Some(1), Some(0))),
+            ("P5_receiver_step10_rank0.pt", (Some(SyncStage::Received), Some(10), Some(0))),
+            ("sync/trainer_step1.json", (Some(SyncStage::Sent), Some(1), None)),
+            ("rollout/version_7/rank-2.jsonl", (Some(SyncStage::Received), Some(7), Some(2))),
+            ("engine/40.json", (Some(SyncStage::Received), Some(40), None)),
             ("model.safetensors", (None, None, None)),
         ] {
             assert_eq!((stage(path), step(path), rank(path)), wanted, "{path}");
@@ -85,7 +85,9 @@ mod tests {
 
     #[test]
     fn the_recipes_names_are_told_from_others() {
-        assert!(is_of_recipe("a/P2_sender_step1_rank0.pt") && is_of_recipe("P0_hf_original_step1_rank0.pt"));
-        assert!(!is_of_recipe("sender_step1.pt") && !is_of_recipe("P2_step1.pt") && !is_of_recipe("p1_train.pt"));
+        assert!(has_recipe_name("a/P2_sender_step1_rank0.pt") && has_recipe_name("P0_hf_original_step1_rank0.pt"));
+        assert!(
+            !has_recipe_name("sender_step1.pt") && !has_recipe_name("P2_step1.pt") && !has_recipe_name("p1_train.pt")
+        );
     }
 }

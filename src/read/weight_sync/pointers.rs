@@ -67,10 +67,10 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::fetch::Memory;
+    use crate::fetch::MemorySource;
 
     fn read_text(text: &str) -> (Vec<(String, bool)>, usize) {
-        let source: Source = Arc::new(Memory::new("ptr.json", text.as_bytes().to_vec()));
+        let source: Source = Arc::new(MemorySource::new("ptr.json", text.as_bytes().to_vec()));
         let (rows, damages) = read("ptr.json", &source);
         (rows.into_iter().map(|row| (row.name, row.is_synced)).collect(), damages.len())
     }

@@ -5,7 +5,7 @@ pub(super) const WHOLE: &str = "give the whole file, as the synchronisation wrot
 
 /// A stage on the way of weights from disk to the engine, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Stage {
+pub enum SyncStage {
     /// Weights as stored on disk.
     Original,
     /// Weights as the trainer exports them under the engine's names.
@@ -53,7 +53,7 @@ pub struct SyncRecord {
     /// The file.
     pub path: String,
     /// The stage.
-    pub stage: Stage,
+    pub stage: SyncStage,
     /// Step of the training, or version of the weights.
     pub step: u64,
     /// Rank that wrote it; `None` if unknown.

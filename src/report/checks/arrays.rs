@@ -7,5 +7,5 @@ pub(super) const SHOWN: Presentation = Presentation {
     details: Details::Units,
     is_aside: true,
     agreement: "reason_agrees_arrays",
-    ..Presentation::of(CheckId::Arrays)
+    ..Presentation::from_check(CheckId::Arrays)
 };

@@ -7,5 +7,5 @@ pub(super) const SHOWN: Presentation = Presentation {
     details: Details::Checkers,
     is_of_settings: true,
     agreement: "row_config_agree",
-    ..Presentation::of(CheckId::Config)
+    ..Presentation::from_check(CheckId::Config)
 };

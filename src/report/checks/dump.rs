@@ -2,7 +2,7 @@
 
 use serde_json::{Value as Json, json};
 
-use super::presentation::{Details, Embedded, Picture, Presentation};
+use super::presentation::{CheckPicture, Details, PageData, Presentation};
 use crate::report::ends::Decades;
 use crate::report::plot::divergence::divergence_png;
 use crate::report::plot::error_map::error_map_png;
@@ -12,19 +12,19 @@ use crate::verdict::CheckId;
 pub(super) const SHOWN: Presentation = Presentation {
     details: Details::Units,
     pictures: &[
-        Picture { file: "divergence.png", draw: divergence_png },
-        Picture { file: "error-map.png", draw: error_map_png },
+        CheckPicture { file: "divergence.png", draw: divergence_png },
+        CheckPicture { file: "error-map.png", draw: error_map_png },
     ],
-    embedded: Some(Embedded { key: "units", of: embedded }),
+    embedded: Some(PageData { key: "units", make: embedded }),
     is_diagnosed_by_place: true,
-    ..Presentation::of(CheckId::Dump)
+    ..Presentation::from_check(CheckId::Dump)
 };
 
 fn embedded(unit: &Unit) -> Option<Json> {
     let Unit::Dump(unit) = unit else { return None };
     let of = |field: fn(&ProfilePoint) -> Json| unit.profile.iter().map(field).collect::<Vec<_>>();
     Some(json!({
-        "axis": Decades::of(&unit.profile), "step": unit.step, "rank": unit.rank, "verdict": unit.verdict,
+        "axis": Decades::from_profile(&unit.profile), "step": unit.step, "rank": unit.rank, "verdict": unit.verdict,
         "data": unit.data, "culprit": unit.culprit.as_ref().map(|culprit| &culprit.op),
         "culprit_tensor": unit.culprit.as_ref().map(|culprit| &culprit.tensor),
         "inherited_from": unit.inherited_from,

@@ -1,12 +1,12 @@
 //! Presentation of evaluations.
 
-use super::presentation::{Details, Picture, Presentation};
+use super::presentation::{CheckPicture, Details, Presentation};
 use crate::report::plot::evaluation::evaluation_png;
 use crate::verdict::CheckId;
 
 pub(super) const SHOWN: Presentation = Presentation {
     details: Details::Scores,
-    pictures: &[Picture { file: "evaluation.png", draw: evaluation_png }],
+    pictures: &[CheckPicture { file: "evaluation.png", draw: evaluation_png }],
     agreement: "reason_agrees_evaluation",
-    ..Presentation::of(CheckId::Evaluation)
+    ..Presentation::from_check(CheckId::Evaluation)
 };

@@ -6,5 +6,5 @@ use crate::verdict::CheckId;
 pub(super) const SHOWN: Presentation = Presentation {
     details: Details::Units,
     agreement: "reason_agrees_operators",
-    ..Presentation::of(CheckId::Operators)
+    ..Presentation::from_check(CheckId::Operators)
 };

@@ -18,9 +18,9 @@ pub(in crate::report) struct Presentation {
     /// The table on the terminal.
     pub(in crate::report) details: Details,
     /// Its pictures.
-    pub(in crate::report) pictures: &'static [Picture],
+    pub(in crate::report) pictures: &'static [CheckPicture],
     /// Data of its units that the page's scripts draw.
-    pub(in crate::report) embedded: Option<Embedded>,
+    pub(in crate::report) embedded: Option<PageData>,
     /// Whether a diagnosis at the place of a finding always explains that finding, even if its evidence does not name it.
     pub(in crate::report) is_diagnosed_by_place: bool,
     /// Whether it compares settings only, not numbers that a run computed.
@@ -51,7 +51,7 @@ pub(in crate::report) enum Details {
 }
 
 /// A picture of a check.
-pub(in crate::report) struct Picture {
+pub(in crate::report) struct CheckPicture {
     /// Its file in the output folder.
     pub(in crate::report) file: &'static str,
     /// Draws it as PNG; gives `None` if there is nothing to draw.
@@ -59,16 +59,16 @@ pub(in crate::report) struct Picture {
 }
 
 /// Data for the page's scripts.
-pub(in crate::report) struct Embedded {
+pub(in crate::report) struct PageData {
     /// Its key.
     pub(in crate::report) key: &'static str,
     /// Data of a unit; `None` for units of other checks.
-    pub(in crate::report) of: fn(&Unit) -> Option<Json>,
+    pub(in crate::report) make: fn(&Unit) -> Option<Json>,
 }
 
 impl Presentation {
     /// A presentation with only a row, rules and findings.
-    pub(super) const fn of(check: CheckId) -> Self {
+    pub(super) const fn from_check(check: CheckId) -> Self {
         Self {
             check,
             details: Details::Nothing,

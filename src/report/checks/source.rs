@@ -7,5 +7,5 @@ pub(super) const SHOWN: Presentation = Presentation {
     details: Details::Nothing,
     is_of_settings: true,
     agreement: "reason_agrees_source",
-    ..Presentation::of(CheckId::Source)
+    ..Presentation::from_check(CheckId::Source)
 };

@@ -1,19 +1,19 @@
 //! Scores and drops as people write them.
 
-use crate::report::messages::{relative, rounded, short};
+use crate::report::messages::{relative_error_text, rounded, short_number};
 use crate::result::number::Number;
 use crate::result::unit::EvaluationUnit;
 
 /// A score with four digits.
 pub(in crate::report) fn score(value: f64) -> String {
-    minus(&short(value))
+    minus(&short_number(value))
 }
 
 /// A drop in the unit's own measure: a percentage if it is a fraction of the baseline's score, otherwise a number with two
 /// digits, or three from 0.1 on.
-pub(in crate::report) fn lost(value: f64, unit: &EvaluationUnit) -> String {
+pub(in crate::report) fn drop_text(value: f64, unit: &EvaluationUnit) -> String {
     let digits = if value.abs() < 0.1 { 2 } else { 3 };
-    minus(&if unit.is_relative { relative(value, &[]) } else { rounded(value, digits) })
+    minus(&if unit.is_relative { relative_error_text(value, &[]) } else { rounded(value, digits) })
 }
 
 /// The filter of a unit; `None` if the harness applies none or names it `none`.
@@ -27,7 +27,7 @@ pub(in crate::report) fn metric(unit: &EvaluationUnit) -> String {
 }
 
 /// A number in words; empty for none.
-pub(super) fn shown(value: Option<Number>, words: impl Fn(f64) -> String) -> String {
+pub(super) fn number_text(value: Option<Number>, words: impl Fn(f64) -> String) -> String {
     value.map_or_else(String::new, |value| words(value.0))
 }
 

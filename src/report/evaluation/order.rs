@@ -81,17 +81,17 @@ pub(in crate::report) fn weight(unit: &EvaluationUnit) -> f64 {
 }
 
 /// The smallest drop that the test detects, in multiples of the margin; 0 if it is not known.
-pub(super) fn unseen(unit: &EvaluationUnit) -> f64 {
+pub(super) fn detectable_drop(unit: &EvaluationUnit) -> f64 {
     unit.detectable.map_or(0.0, |detectable| detectable.0 / unit.margin.0.max(f64::MIN_POSITIVE))
 }
 
 /// Whether a finding is about an evaluation.
-pub(in crate::report) fn of_finding(finding: &Finding) -> bool {
+pub(in crate::report) fn is_about_evaluation(finding: &Finding) -> bool {
     finding.check == CheckId::Evaluation
 }
 
 /// The most informative of the findings as severe as `finding`: that of the worst unit, and a single task before several tasks.
-pub(in crate::report) fn leading<'a>(result: &'a GateResult, finding: &'a Finding) -> &'a Finding {
+pub(in crate::report) fn leading_finding<'a>(result: &'a GateResult, finding: &'a Finding) -> &'a Finding {
     let is_pooled = |unit: &&EvaluationUnit| unit.scope != EvaluationScope::Task;
     let mut scores = scores(result);
     scores.sort_by_key(|unit| (Reverse(unit.verdict), is_pooled(unit)));
@@ -101,12 +101,12 @@ pub(in crate::report) fn leading<'a>(result: &'a GateResult, finding: &'a Findin
         places.entry(name).or_insert(place);
     }
     let place = |other: &Finding| places.get(&other.place).copied().unwrap_or(usize::MAX);
-    let alike = result.findings.iter().filter(|other| of_finding(other) && other.severity == finding.severity);
+    let alike = result.findings.iter().filter(|other| is_about_evaluation(other) && other.severity == finding.severity);
     alike.min_by_key(|other| place(other)).unwrap_or(finding)
 }
 
 /// Findings that explain why the score of `finding` dropped; none if it is not about a score that got worse.
-pub(in crate::report) fn reasons<'a>(result: &'a GateResult, finding: &Finding) -> Vec<&'a Finding> {
+pub(in crate::report) fn drop_reasons<'a>(result: &'a GateResult, finding: &Finding) -> Vec<&'a Finding> {
     if !finding.is_any(&DROPS) {
         return Vec::new();
     }

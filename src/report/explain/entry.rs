@@ -9,9 +9,9 @@ use crate::judge::register;
 use crate::judge::rule::Rule;
 use crate::judge::source::Family;
 use crate::policy::Policy;
-use crate::report::causes::explained;
-use crate::report::code_texts::{Text, facts, texts, word};
-use crate::report::escape::Target;
+use crate::report::causes::cause_explanations;
+use crate::report::code_texts::{CodeText, facts, texts, word};
+use crate::report::escape::TextTarget;
 use crate::report::messages::{self, Language};
 use crate::report::writer::Writer;
 use crate::report::{phrases, waiver};
@@ -25,7 +25,7 @@ const OTHER_PROFILES: [(Profile, &str); 3] =
     [(Profile::Strict, "strict"), (Profile::BitExact, "bit-exact"), (Profile::Release, "release")];
 
 /// Explanation of one finding, cause or rule.
-pub(super) struct Entry {
+pub(super) struct CodeExplanation {
     code: String,
     /// Its kind, check and severity.
     head: String,
@@ -33,11 +33,11 @@ pub(super) struct Entry {
     parts: Vec<(&'static str, String)>,
 }
 
-impl Entry {
+impl CodeExplanation {
     /// Explains findings of `rule`.
     pub(super) fn of_finding(rule: &'static Rule, language: Language, expires: &str) -> Self {
         let meaning = of_code(rule.code, language, |text| Some(&text.meaning));
-        let mut parts = vec![("meaning", meaning), ("rule", test(rule.code, language).join("\n"))];
+        let mut parts = vec![("meaning", meaning), ("rule", test_texts(rule.code, language).join("\n"))];
         parts.extend(about_finding(rule, language, expires));
         if crate::judge::source::find(rule.code).is_some_and(|rule| rule.family != Family::Reading) {
             let (reason, _) = waiver::placeholders(language);
@@ -48,8 +48,8 @@ impl Entry {
 
     /// Explains a cause.
     pub(super) fn of_cause(cause: &Cause, language: Language) -> Self {
-        let text = explained(language).get(cause.code);
-        let of = |part: fn(&Text) -> Option<&String>| text.and_then(part).cloned().unwrap_or_default();
+        let text = cause_explanations(language).get(cause.code);
+        let of = |part: fn(&CodeText) -> Option<&String>| text.and_then(part).cloned().unwrap_or_default();
         let pages: Vec<&str> = std::iter::once(CAUSES_PAGE).chain(cause.links.iter().copied()).collect();
         let parts = vec![
             ("meaning", of(|text| Some(&text.meaning))),
@@ -119,12 +119,12 @@ fn about_finding(rule: &'static Rule, language: Language, expires: &str) -> [(&'
     ]
 }
 
-fn of_code(code: &str, language: Language, part: fn(&Text) -> Option<&String>) -> String {
+fn of_code(code: &str, language: Language, part: fn(&CodeText) -> Option<&String>) -> String {
     texts(language).codes.get(code).and_then(part).cloned().unwrap_or_default()
 }
 
 /// The test of a finding: formulas of the rules it repeats, then the test in words.
-pub(super) fn test(code: &str, language: Language) -> Vec<String> {
+pub(super) fn test_texts(code: &str, language: Language) -> Vec<String> {
     let formula = |name: &String| {
         let formula = phrases::formula(name, language)?;
         Some([name, word("colon", language), formula].concat())
@@ -139,7 +139,7 @@ pub(super) fn fix(code: &str, language: Language) -> String {
     let own = texts(language).codes.get(code).and_then(|text| text.fix.clone());
     let help = || {
         let (_, help) = messages::texts(code, language)?;
-        Writer::new(language, Target::Plain).statement(code, help, &BTreeMap::new()).ok()
+        Writer::new(language, TextTarget::Plain).statement(code, help, &BTreeMap::new()).ok()
     };
     own.or_else(help).unwrap_or_default()
 }
@@ -178,7 +178,7 @@ pub(super) fn weight(rule: &Rule, language: Language) -> String {
 
 /// The severity that `profile` gives a finding of `severity`; `None` where that is the same.
 fn under(rule: &Rule, severity: Severity, profile: Profile) -> Option<Severity> {
-    let by_judge = facts().of_code(rule.code).under(profile).unwrap_or(severity);
+    let by_judge = facts().of_code(rule.code).profile_severity(profile).unwrap_or(severity);
     let decided = decide(rule.code, "", by_judge, &Policy { profile, ..Policy::default() }).severity;
     (decided != severity).then_some(decided)
 }
@@ -223,5 +223,5 @@ fn proposed_waiver(rule: &Rule, language: Language, expires: &str) -> String {
         return word("no_waiver", language).to_owned();
     }
     let place = of_code.place.as_deref().or_else(|| Some(facts().checks.get(rule.check.as_str())?.place.as_str()));
-    waiver::at(rule.code, place.unwrap_or_default(), expires, language)
+    waiver::waiver_at_place(rule.code, place.unwrap_or_default(), expires, language)
 }

@@ -1,11 +1,11 @@
 //! The page of all codes that the book includes in `docs/findings.md` and `docs/findings.zh.md`: the same texts as in a terminal, as
 //! Markdown.
 
-use super::entry::{fix, severity_key, test, weight};
+use super::entry::{fix, severity_key, test_texts, weight};
 use super::{by_check, first_sentence};
 use crate::diagnose::cause;
 use crate::judge::rule::Rule;
-use crate::report::causes::explained;
+use crate::report::causes::cause_explanations;
 use crate::report::code_texts::{facts, texts, word};
 use crate::report::messages::Language;
 use crate::report::phrases;
@@ -49,7 +49,7 @@ fn of_finding(rule: &Rule, language: Language) -> String {
     let weight = weight.into_iter().flatten().collect::<Vec<_>>().join(word("stop", language));
     let items = [
         ("page_weight", weight),
-        ("rule", test(rule.code, language).join(word("semicolon", language))),
+        ("rule", test_texts(rule.code, language).join(word("semicolon", language))),
         ("harmless", text.harmless.clone()),
         ("fix", fix(rule.code, language)),
         ("page_keys", keys),
@@ -58,7 +58,7 @@ fn of_finding(rule: &Rule, language: Language) -> String {
 }
 
 fn of_cause(code: &str, language: Language) -> String {
-    let Some(text) = explained(language).get(code) else { return String::new() };
+    let Some(text) = cause_explanations(language).get(code) else { return String::new() };
     let items = [
         ("recognised", text.rule.clone().unwrap_or_default()),
         ("harmless", text.harmless.clone()),

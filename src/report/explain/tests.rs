@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::entry::Entry;
+use super::entry::CodeExplanation;
 use super::*;
 use crate::policy::Policy;
 use crate::policy::value::Date;
@@ -15,13 +15,13 @@ use crate::verdict::Profile;
 const EXPIRES: &str = "2026-12-07";
 
 fn policy(yaml: &str) -> Policy {
-    let codes: Vec<&str> = register::all().map(|rule| rule.code).collect();
+    let codes: Vec<&str> = register::all_rules().map(|rule| rule.code).collect();
     let policy = Policy::parse("p.yml", yaml, &codes).unwrap_or_else(|error| panic!("{error}: {yaml}"));
     policy.as_of(Date::try_from("2026-11-23".to_owned()).expect("a date"), "p.yml", yaml).expect("in time")
 }
 
 /// Every entry in every language.
-fn all() -> Vec<(Language, &'static str, Entry)> {
+fn all() -> Vec<(Language, &'static str, CodeExplanation)> {
     let of = |language| {
         codes().flat_map(move |code| entries(code, language, EXPIRES).into_iter().map(move |e| (language, code, e)))
     };
@@ -30,14 +30,14 @@ fn all() -> Vec<(Language, &'static str, Entry)> {
 
 #[test]
 fn texts_are_there_for_every_code_and_for_no_other() {
-    let of_rules: BTreeSet<&str> = register::all().map(|rule| rule.code).collect();
+    let of_rules: BTreeSet<&str> = register::all_rules().map(|rule| rule.code).collect();
     let of_causes: BTreeSet<&str> = cause::ALL.iter().map(|cause| cause.code).collect();
     let of_formulas: BTreeSet<&str> = phrases::formulas(Language::En).keys().map(String::as_str).collect();
     for language in Language::ALL {
         let texts = texts(language);
         assert_eq!(texts.codes.keys().map(String::as_str).collect::<BTreeSet<_>>(), of_rules, "{language:?}: codes");
         assert_eq!(
-            explained(language).keys().map(String::as_str).collect::<BTreeSet<_>>(),
+            cause_explanations(language).keys().map(String::as_str).collect::<BTreeSet<_>>(),
             of_causes,
             "{language:?}: causes"
         );
@@ -55,9 +55,10 @@ fn texts_are_there_for_every_code_and_for_no_other() {
 #[test]
 fn both_languages_say_the_same_parts() {
     let parts = |language: Language| -> Vec<_> {
-        let of =
-            |text: &crate::report::code_texts::Text| (text.rule.is_some(), text.fix.is_some(), text.weight.is_some());
-        let codes = texts(language).codes.iter().chain(explained(language));
+        let of = |text: &crate::report::code_texts::CodeText| {
+            (text.rule.is_some(), text.fix.is_some(), text.weight.is_some())
+        };
+        let codes = texts(language).codes.iter().chain(cause_explanations(language));
         codes.map(|(code, text)| (code.as_str(), of(text))).collect()
     };
     assert_eq!(parts(Language::En), parts(Language::Zh));
@@ -84,7 +85,7 @@ fn advice_is_taken_from_a_message_only_where_it_stands_alone() {
     let known =
         regex::Regex::new(r"\{\{ (baseline_name|candidate_name|documentation\('[^']+'\)) \}\}").expect("a pattern");
     for language in Language::ALL {
-        for rule in register::all() {
+        for rule in register::all_rules() {
             let own = texts(language).codes.get(rule.code).and_then(|text| text.fix.as_ref());
             let (_, help) = messages::texts(rule.code, language).expect("a message");
             // The two runs have names without a finding too, those of their sides, and pages have addresses.
@@ -99,7 +100,7 @@ fn advice_is_taken_from_a_message_only_where_it_stands_alone() {
 fn texts_end_as_sentences_and_the_first_one_stands_for_itself() {
     for language in Language::ALL {
         let end = if language == Language::En { '.' } else { '。' };
-        for (code, text) in texts(language).codes.iter().chain(explained(language)) {
+        for (code, text) in texts(language).codes.iter().chain(cause_explanations(language)) {
             for part in [Some(&text.meaning), Some(&text.harmless), text.weight.as_ref()].into_iter().flatten() {
                 assert!(part.ends_with(end), "{language:?} {code}: {part}");
             }
@@ -114,7 +115,7 @@ fn texts_end_as_sentences_and_the_first_one_stands_for_itself() {
 fn chinese_has_no_stray_spaces() {
     let chinese = |one: char| ('\u{4e00}'..='\u{9fff}').contains(&one) || "，。；：、（）".contains(one);
     let signs = |one: char| "≤≥=<>×−+/".contains(one);
-    for (code, text) in texts(Language::Zh).codes.iter().chain(explained(Language::Zh)) {
+    for (code, text) in texts(Language::Zh).codes.iter().chain(cause_explanations(Language::Zh)) {
         let parts = [Some(&text.meaning), Some(&text.harmless), text.fix.as_ref(), text.weight.as_ref()];
         for part in parts.into_iter().flatten() {
             let letters: Vec<char> = part.chars().collect();
@@ -152,7 +153,7 @@ fn policy_keys_are_real_and_their_examples_parse() {
         let value: Value = serde_yaml::from_str(example).expect("YAML");
         assert!(value.pointer(&format!("/{}", key.replace('.', "/"))).is_some(), "{example} does not set `{key}`");
     }
-    let named: BTreeSet<&String> = register::all().flat_map(|rule| facts().keys_of(rule)).collect();
+    let named: BTreeSet<&String> = register::all_rules().flat_map(|rule| facts().keys_of(rule)).collect();
     for key in &named {
         assert!(facts().keys.contains_key(key.as_str()), "`{key}` has no example");
     }
@@ -171,8 +172,8 @@ fn policy_keys_are_real_and_their_examples_parse() {
 fn the_waiver_of_every_code_parses_and_covers_its_place() {
     let mut without = Vec::new();
     for language in Language::ALL {
-        for rule in register::all() {
-            let entry = Entry::of_finding(rule, language, EXPIRES);
+        for rule in register::all_rules() {
+            let entry = CodeExplanation::of_finding(rule, language, EXPIRES);
             let yaml = &entry.parts().iter().find(|(name, _)| *name == word("waiver", language)).expect("a part").1;
             if !yaml.starts_with("waivers:") {
                 without.push(rule.code);
@@ -199,7 +200,7 @@ fn the_waiver_of_every_code_parses_and_covers_its_place() {
 #[test]
 fn pages_and_their_headings_exist() {
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs");
-    let pages: BTreeSet<String> = register::all().map(|rule| facts().page_of(rule)).collect();
+    let pages: BTreeSet<String> = register::all_rules().map(|rule| facts().page_of(rule)).collect();
     assert!(pages.len() > 15);
     for page in pages {
         let (file, anchor) = page.split_once('#').unwrap_or((&page, ""));
@@ -218,12 +219,13 @@ fn as_anchor(heading: &str) -> String {
 
 #[test]
 fn a_release_turns_warnings_into_failures() {
-    for rule in register::all().filter(|rule| rule.severity == Severity::Warn) {
-        let head = Entry::of_finding(rule, Language::En, EXPIRES).for_terminal();
+    for rule in register::all_rules().filter(|rule| rule.severity == Severity::Warn) {
+        let head = CodeExplanation::of_finding(rule, Language::En, EXPIRES).for_terminal();
         assert!(head.contains("release: fail\n"), "{head}");
     }
-    let head =
-        |code: &str| Entry::of_finding(register::find(code).expect("a rule"), Language::En, EXPIRES).for_terminal();
+    let head = |code: &str| {
+        CodeExplanation::of_finding(register::find(code).expect("a rule"), Language::En, EXPIRES).for_terminal()
+    };
     assert!(
         head("other-precision").contains("severity: warn · strict, release: fail\n"),
         "{}",
@@ -232,7 +234,7 @@ fn a_release_turns_warnings_into_failures() {
     assert!(head("baseline-unproved").contains("severity: info · release: incomplete\n"));
     assert!(head("curve-mean").contains("severity: fail · strict, bit-exact, release: fail instead of warn\n"));
     assert!(head("output-diverges").contains("severity: fail\n"));
-    assert_eq!(facts().of_code("near-tie").under(Profile::Strict), Some(Severity::Fail));
+    assert_eq!(facts().of_code("near-tie").profile_severity(Profile::Strict), Some(Severity::Fail));
 }
 
 #[test]
@@ -256,9 +258,9 @@ fn a_slip_is_answered_with_what_was_meant() {
         ("Overflw", "overflow"),
         ("near tie", "near-tie"),
     ] {
-        assert!(similar(slip).contains(&meant), "{slip}: {:?}", similar(slip));
+        assert!(similar_codes(slip).contains(&meant), "{slip}: {:?}", similar_codes(slip));
     }
-    assert!(similar("qqqqqqqqqqqqqqq").is_empty());
+    assert!(similar_codes("qqqqqqqqqqqqqqq").is_empty());
 }
 
 #[test]

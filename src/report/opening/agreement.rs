@@ -44,7 +44,7 @@ fn context_of(unit: &LogprobsUnit) -> Value {
 impl Builder<'_> {
     /// The opening of a result without a failure that counts.
     pub(super) fn agreement(&self) -> Result<Opening> {
-        let mut opening = Opening::saying(self.headline_of_agreement()?);
+        let mut opening = Opening::from_headline(self.headline_of_agreement()?);
         let mut rest = self.uncovered()?;
         let unchecked = self.unchecked_names()?;
         if checks::computed_anything(self.result) && !unchecked.is_empty() {
@@ -74,7 +74,7 @@ impl Builder<'_> {
             return self.headline_of_source();
         }
         if !checks::computed_anything(self.result) {
-            return match performance::leading(self.result).filter(|unit| unit.step_time.is_some()) {
+            return match performance::leading_unit(self.result).filter(|unit| unit.step_time.is_some()) {
                 Some(unit) => self.phrase("headline_pass_times", self.times_of(unit)),
                 None => self.word("headline_pass_settings"),
             };
@@ -184,7 +184,7 @@ impl Builder<'_> {
         let checks = self.result.checks.iter();
         let mut compared: Vec<&Check> =
             checks.filter(|check| check.verdict != Verdict::Skipped && check.id.is_of_run()).collect();
-        compared.sort_by_key(|check| checks::is_of_settings(check.id));
+        compared.sort_by_key(|check| checks::compares_settings(check.id));
         compared
     }
 
@@ -212,8 +212,8 @@ impl Builder<'_> {
         if !check.units.is_empty() && check.units.iter().all(|unit| matches!(unit, Unit::Rollout(_))) {
             return self.writer.phrase("agrees_rollouts", &counts);
         }
-        let timed = performance::leading(self.result).filter(|unit| unit.step_time.is_some());
-        if let Some(unit) = timed.filter(|_| checks::is_of_times(check.id)) {
+        let timed = performance::leading_unit(self.result).filter(|unit| unit.step_time.is_some());
+        if let Some(unit) = timed.filter(|_| checks::compares_times(check.id)) {
             return self.writer.phrase("agrees_times", &self.times_of(unit));
         }
         let key = format!("agrees_{}", check.id.as_str());
@@ -231,7 +231,7 @@ impl Builder<'_> {
         let [baseline, candidate, ratio, noise] = unit.step_time.as_ref().map_or([f64::NAN; 4], |time| {
             [time.baseline, time.candidate, time.ratio, time.noise].map(|number| number.0)
         });
-        let change = safe(performance::change(ratio));
+        let change = safe(performance::change_text(ratio));
         let is_judged = unit.rules.iter().any(|rule| rule.rule == "step_time" && (rule.warn.or(rule.fail)).is_some());
         context! { baseline, candidate, ratio, noise, change, is_judged, steps => unit.steps }
     }
@@ -258,7 +258,7 @@ impl Builder<'_> {
 
     /// Agreement of the leading curve with its limit; `None` without a curve.
     fn agreed_curve(&self, check: &Check) -> Result<Option<String>> {
-        let Some(unit) = curve::leading(self.result) else { return Ok(None) };
+        let Some(unit) = curve::leading_curve(self.result) else { return Ok(None) };
         let mean = unit.rules.iter().find(|rule| rule.rule == "mean_rel");
         let Some((value, limit)) = mean.and_then(|rule| rule.value.zip(rule.fail)) else {
             return self.writer.phrase("agrees_loss", &compared::counts(check)).map(Some);
@@ -298,7 +298,7 @@ impl Builder<'_> {
             return self.row_of_wrong(check, columns);
         }
         let name = self.word(&format!("check_{}", check.id.as_str()))?.to_string();
-        let curve = curve::leading(self.result).filter(|_| curve::has_curves(check) && !self.result.is_alone());
+        let curve = curve::leading_curve(self.result).filter(|_| curve::has_curves(check) && !self.result.is_alone());
         let (what, said) = match curve {
             Some(unit) => (self.steps_of(unit)?, self.agreed_by(check)?),
             None if !check.items.is_empty() => (self.checkers(check)?, self.checkers_agree(check)?),
@@ -307,7 +307,7 @@ impl Builder<'_> {
         let cells = match columns {
             Columns::Sides => vec![what, String::new(), said],
             Columns::Limits => vec![what, said, String::new()],
-            Columns::Checks => vec![name, compared::compared(check, self.writer)?, said],
+            Columns::Checks => vec![name, compared::compared_phrase(check, self.writer)?, said],
         };
         Ok(EvidenceRow::new(cells, check.verdict))
     }

@@ -40,7 +40,7 @@ impl Builder<'_> {
             }
             (Columns::Sides | Columns::Limits, None) => vec![what, String::new(), String::new()],
             (Columns::Checks, _) => {
-                vec![what, compared::compared(check, self.writer)?, self.said_of_wrong(check)?]
+                vec![what, compared::compared_phrase(check, self.writer)?, self.said_of_wrong(check)?]
             }
         };
         let notes: Vec<String> = [note, next].into_iter().filter(|note| !note.is_empty()).collect();
@@ -48,18 +48,18 @@ impl Builder<'_> {
     }
 
     fn told_of_wrong(&self, check: &Check, name: String) -> Result<Told> {
-        let curve = curve::leading(self.result).filter(|_| curve::has_curves(check) && !self.result.is_alone());
+        let curve = curve::leading_curve(self.result).filter(|_| curve::has_curves(check) && !self.result.is_alone());
         if let Some(unit) = curve {
             let (what, said, note) = self.wrong_curve(unit)?;
             return Ok(Told { what, sides: Some([String::new(), said]), note });
         }
         let row = match self.worst_finding(check) {
             Some(finding) if finding.facts.contains_key("meaning") => self.row_of_meaning(finding),
-            Some(finding) if evaluation::of_finding(finding) => {
+            Some(finding) if evaluation::is_about_evaluation(finding) => {
                 self.score_of(finding).map(|unit| self.row_of_score(unit)).transpose()?
             }
             Some(finding) if finding.is(&SLOWER) => {
-                let unit = performance::leading(self.result);
+                let unit = performance::leading_unit(self.result);
                 unit.map(|unit| self.rows_of_profile(unit)).transpose()?.and_then(|rows| rows.into_iter().next())
             }
             _ => None,
@@ -87,7 +87,7 @@ impl Builder<'_> {
     /// The headline of the worst finding of a check.
     fn said_of_wrong(&self, check: &Check) -> Result<String> {
         let Some(finding) = self.worst_finding(check) else { return self.writer.word("headline_nothing") };
-        let alike = super::settings::alike(finding, &self.result.findings);
+        let alike = super::settings::similar_settings_findings(finding, &self.result.findings);
         if alike.is_empty() { self.headline_of_finding(finding) } else { self.headline_of_settings(&alike) }
     }
 
@@ -96,7 +96,11 @@ impl Builder<'_> {
         let own = || self.result.counting().filter(|finding| finding.check == check.id);
         let worst = own().map(|finding| finding.severity).max().filter(|worst| *worst >= Severity::Warn)?;
         let first = own().find(|finding| finding.severity == worst)?;
-        Some(if evaluation::of_finding(first) { evaluation::leading(self.result, first) } else { first })
+        Some(if evaluation::is_about_evaluation(first) {
+            evaluation::leading_finding(self.result, first)
+        } else {
+            first
+        })
     }
 
     /// The next step about a finding that does not lead, in one clause; empty where it has none.
@@ -123,8 +127,10 @@ impl Builder<'_> {
             return next_dump::reason(next, self.writer);
         }
         let explains = match finding {
-            finding if checks::is_of_times(finding.check) => performance::reasons(self.result, &finding.place),
-            finding if evaluation::of_finding(finding) => evaluation::reasons(self.result, finding),
+            finding if checks::compares_times(finding.check) => {
+                performance::growth_reasons(self.result, &finding.place)
+            }
+            finding if evaluation::is_about_evaluation(finding) => evaluation::drop_reasons(self.result, finding),
             _ => Vec::new(),
         };
         self.writer.finding(explains.first().copied().unwrap_or(finding)).map(|text| text.help)

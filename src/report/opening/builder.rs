@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::length;
 use crate::error::Result;
-use crate::report::escape::Target;
+use crate::report::escape::TextTarget;
 use crate::report::writer::{Writer, safe};
 use crate::report::{causes, checks, next_dump};
 use crate::result::GateResult;
@@ -84,11 +84,11 @@ impl Opening {
 
     /// Confidence in the cause and its evidence, in one line.
     pub(in crate::report) fn certainty_line(&self) -> String {
-        labelled(&self.certainty.to_string(), &self.reasons.to_string())
+        labelled_sentence(&self.certainty.to_string(), &self.reasons.to_string())
     }
 
     /// An opening with `headline` and nothing else.
-    pub(super) fn saying(headline: Value) -> Self {
+    pub(super) fn from_headline(headline: Value) -> Self {
         let [source, place, advice_word, advice, certainty, reasons, others, not_judged, unchecked] =
             [""; 9].map(Value::from);
         let (columns, rows, is_marked, picture) = (Vec::new(), Vec::new(), true, "");
@@ -115,8 +115,8 @@ impl Opening {
     }
 
     /// Shortens a long headline: its remaining part moves to the start of the second line.
-    pub(super) fn fitted(mut self, target: Target) -> Self {
-        let (headline, more) = length::fitted(&self.headline.to_string(), target);
+    pub(super) fn with_short_headline(mut self, target: TextTarget) -> Self {
+        let (headline, more) = length::split_headline(&self.headline.to_string(), target);
         if !more.is_empty() {
             let place = [more, self.place.to_string()].into_iter().filter(|part| !part.is_empty());
             self.place = safe(place.collect::<Vec<_>>().join(" · "));
@@ -127,14 +127,14 @@ impl Opening {
 }
 
 /// Number of rows for the leading check, beside those of `others`: one if all others block, otherwise half of the rows.
-pub(super) fn own_rows(others: &[EvidenceRow]) -> usize {
+pub(super) fn rows_for_leading_check(others: &[EvidenceRow]) -> usize {
     let blocking = others.iter().filter(|row| row.verdict >= Verdict::Incomplete).count();
     let least = if blocking > MOST_ROWS / 2 { 1 } else { MOST_ROWS / 2 };
     MOST_ROWS.saturating_sub(others.len()).max(least)
 }
 
 /// A sentence after the words that introduce it; empty without a sentence.
-pub(in crate::report) fn labelled(word: &str, said: &str) -> String {
+pub(in crate::report) fn labelled_sentence(word: &str, said: &str) -> String {
     if said.is_empty() {
         return String::new();
     }
@@ -212,7 +212,7 @@ impl Builder<'_> {
             return self.word("only_settings_compared");
         }
         let has_profile =
-            self.result.checks.iter().any(|check| checks::is_of_times(check.id) && !check.units.is_empty());
+            self.result.checks.iter().any(|check| checks::compares_times(check.id) && !check.units.is_empty());
         if has_profile && !checks::computed_anything(self.result) {
             return self.word("only_times_compared");
         }
@@ -224,8 +224,11 @@ impl Builder<'_> {
     }
 
     pub(super) fn unchecked_names(&self) -> Result<Vec<Value>> {
-        let skipped =
-            self.result.checks.iter().filter(|check| check.verdict == Verdict::Skipped && !checks::is_aside(check.id));
+        let skipped = self
+            .result
+            .checks
+            .iter()
+            .filter(|check| check.verdict == Verdict::Skipped && !checks::is_optional(check.id));
         skipped.map(|check| self.word(&format!("check_{}", check.id.as_str()))).collect()
     }
 }

@@ -5,17 +5,17 @@ use std::collections::BTreeMap;
 use minijinja::{Value, context};
 
 use super::builder::{Builder, Columns, Opening};
-use super::words::{capital, expression, indexed, without_direction};
+use super::words::{capital, expression, tensor_and_index, without_direction};
 use crate::diagnose::cause::GRADIENT_OF_INDEX;
 use crate::error::Result;
 use crate::judge::dump::rules as dump_rules;
 use crate::read::dump::name::{Direction, OpName};
 use crate::report::error_place;
-use crate::report::frame::{Frame, innermost_of_model, innermost_own};
+use crate::report::frame::{StackFrame, innermost_model_frame, innermost_user_frame};
 use crate::report::phrases;
 use crate::report::reference;
 use crate::report::sentence::sentence;
-use crate::report::sides::spaced;
+use crate::report::sides::spaced_word;
 use crate::report::writer::safe;
 use crate::result::diagnosis::{Diagnosis, Sureness};
 use crate::result::finding::{Fact, Finding};
@@ -36,12 +36,15 @@ impl Builder<'_> {
             None if off.is_some() => self.message(finding)?,
             None => self.headline_of_operation(finding, Some(culprit))?,
         };
-        let mut opening = Opening { picture: "divergence", ..Opening::saying(safe(headline)) };
+        let mut opening = Opening { picture: "divergence", ..Opening::from_headline(safe(headline)) };
         let frame = frame_of(culprit);
         let source = frame.as_ref().map(|frame| self.writer.name(&format!("{}:{}", file_of(frame), frame.line)));
         opening.source = safe(source.unwrap_or_default());
-        let place =
-            [Some(self.place(culprit)?), self.error_place(culprit, likely)?, reference::shown(culprit, self.writer)?];
+        let place = [
+            Some(self.place(culprit)?),
+            self.error_place(culprit, likely)?,
+            reference::reference_errors(culprit, self.writer)?,
+        ];
         opening.place = safe(place.into_iter().flatten().collect::<Vec<_>>().join(" · "));
         if self.result.is_alone() {
             // There is no error to draw, and no other side beside the value.
@@ -51,7 +54,7 @@ impl Builder<'_> {
             opening.columns = self.columns_of_checks()?.into_iter().take(width).collect();
         } else {
             opening.columns = self.columns_of_sides()?;
-            opening.rows = self.row_of(culprit)?.into_iter().collect();
+            opening.rows = self.row_of_culprit(culprit)?.into_iter().collect();
             opening.rows.extend(self.other_checks(Some(culprit.check), Columns::Sides)?);
         }
         self.advise(&mut opening, cause, finding)?;
@@ -71,7 +74,8 @@ impl Builder<'_> {
     fn fix_of_index(&self, culprit: &Culprit, cause: Option<&Diagnosis>) -> Result<Option<String>> {
         let is_index = cause.is_some_and(|cause| cause.advice.is_any(&[GRADIENT_OF_INDEX]));
         let code = frame_of(culprit).filter(|_| is_index).and_then(|frame| expression(&frame.code));
-        let Some((code, (tensor, index))) = code.as_deref().and_then(|code| Some((code, indexed(code)?))) else {
+        let Some((code, (tensor, index))) = code.as_deref().and_then(|code| Some((code, tensor_and_index(code)?)))
+        else {
             return Ok(None);
         };
         let replacement = format!("{tensor}.index_select(0, {index})");
@@ -236,7 +240,7 @@ impl Builder<'_> {
 
     /// A headline over facts; `None` where the result lacks one of them, as a result of another version may.
     fn phrase_over(&self, key: &str, facts: BTreeMap<&str, Value>) -> Result<Option<String>> {
-        self.writer.phrase_of_known(key, &Value::from(facts))
+        self.writer.phrase_if_known(key, &Value::from(facts))
     }
 
     /// A fact as the headlines see it: steps and ranks are numbers, also where a finding holds them as text.
@@ -286,7 +290,7 @@ impl Builder<'_> {
             } else {
                 name.clone()
             };
-            facts.insert(key, spaced(&subject, self.writer.language()));
+            facts.insert(key, spaced_word(&subject, self.writer.language()));
         }
         let Some((baseline, candidate)) = culprit.and_then(both_sides) else { return Ok(()) };
         let shape = |shown: &Shown| format!("{:?}", shown.shape);
@@ -334,11 +338,11 @@ fn both_sides(culprit: &Culprit) -> Option<(&Shown, &Shown)> {
 }
 
 /// The line that calls a culprit: that of a model's library where the user's own code only calls the model.
-pub(super) fn frame_of(culprit: &Culprit) -> Option<Frame> {
-    innermost_of_model(&culprit.stack).or_else(|| innermost_own(&culprit.stack))
+pub(super) fn frame_of(culprit: &Culprit) -> Option<StackFrame> {
+    innermost_model_frame(&culprit.stack).or_else(|| innermost_user_frame(&culprit.stack))
 }
 
-fn file_of(frame: &Frame) -> &str {
+fn file_of(frame: &StackFrame) -> &str {
     frame.file.rsplit(['/', '\\']).next().unwrap_or(&frame.file)
 }
 

@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 
 use minijinja::{Value, context};
 
-use super::builder::{Builder, Columns, EvidenceRow, MOST_REASONS, Opening, own_rows};
-use super::numbers::minus;
+use super::builder::{Builder, Columns, EvidenceRow, MOST_REASONS, Opening, rows_for_leading_check};
+use super::numbers::with_minus_sign;
 use super::words::capital;
 use crate::error::Result;
 use crate::judge::loss::code as curve_rules;
 use crate::judge::loss::rl;
 use crate::judge::rule::Rule;
 use crate::report::curve::{self, Spike};
-use crate::report::messages::{Language, ratio, short};
+use crate::report::messages::{Language, ratio, short_number};
 use crate::report::writer::safe;
 use crate::report::{causes, outcomes, phrases};
 use crate::result::diagnosis::Sureness;
@@ -56,9 +56,9 @@ impl Builder<'_> {
         let finding = happened.filter(|happened| happened.severity >= finding.severity).unwrap_or(finding);
         let of_cause = self.headline_of_certain()?;
         let headline = of_cause.map_or_else(|| self.headline_of_curve(unit, finding), Ok)?;
-        let mut opening = Opening { picture: "loss", ..Opening::saying(safe(headline)) };
+        let mut opening = Opening { picture: "loss", ..Opening::from_headline(safe(headline)) };
         let others = self.other_checks(Some(CheckId::Loss), Columns::Limits)?;
-        let most = own_rows(&others);
+        let most = rows_for_leading_check(&others);
         opening.is_marked = !others.is_empty();
         opening.rows = self.failed_rules()?.into_iter().take(most).chain(others).collect();
         opening.columns = vec![Value::from(""), self.phrase("head_against", context! {})?, self.word("head_allowed")?];
@@ -198,7 +198,9 @@ impl Builder<'_> {
         tail: Option<f64>,
         tail_direction: &Value,
     ) -> Result<Option<String>> {
-        let Some(Spike { step, apart, recovered }) = Spike::of(unit) else { return Ok(None) };
+        let Some(Spike { step, difference: apart, recovery_step: recovered }) = Spike::from_curve(unit) else {
+            return Ok(None);
+        };
         let direction = self.word(if apart < 0.0 { "headline_curve_below" } else { "headline_curve_above" })?;
         let context = context! {
             metric_first, apart => apart.abs(), direction, step, recovered, tail, tail_direction,
@@ -211,11 +213,12 @@ impl Builder<'_> {
         let rules = outcomes::rules(self.result).into_iter();
         let mut broken: Vec<_> =
             rules.filter(|rule| rule.check == CheckId::Loss && rule.outcome.verdict >= Verdict::Warn).collect();
-        let first = curve::leading(self.result).and_then(curve::failed);
-        if curve::leading(self.result).is_some_and(|unit| unit.mode == rl::MODE) {
+        let first = curve::leading_curve(self.result).and_then(curve::deciding_rule);
+        if curve::leading_curve(self.result).is_some_and(|unit| unit.mode == rl::MODE) {
             broken.sort_by(|one, other| {
                 let by_verdict = other.outcome.verdict.cmp(&one.outcome.verdict);
-                by_verdict.then(curve::excess(&other.outcome).total_cmp(&curve::excess(&one.outcome)))
+                by_verdict
+                    .then(curve::excess_over_limit(&other.outcome).total_cmp(&curve::excess_over_limit(&one.outcome)))
             });
         }
         broken.sort_by_key(|rule| Some(&rule.outcome) != first);
@@ -296,7 +299,7 @@ impl Builder<'_> {
             LimitDirection::Within => LimitDirection::AtMost,
             direction => direction,
         };
-        outcomes::bound(limit, rule.unit, direction, self.writer)
+        outcomes::bound_text(limit, rule.unit, direction, self.writer)
     }
 
     /// A metric at the start of a sentence: with an article where it is a noun, as it stands where it is a name.
@@ -337,9 +340,9 @@ fn headline_in_rl(unit: &CurveUnit, finding: &Finding) -> Option<&'static str> {
 fn brief(value: Option<Number>, unit: ValueUnit, direction: LimitDirection, digits: usize) -> String {
     let Some(Number(value)) = value else { return String::new() };
     let is_ratio = matches!(unit, ValueUnit::Relative | ValueUnit::Share);
-    let text = if is_ratio { ratio(value, digits) } else { short(value) };
+    let text = if is_ratio { ratio(value, digits) } else { short_number(value) };
     let sign = if direction == LimitDirection::Within && value > 0.0 { "+" } else { "" };
-    format!("{sign}{}", minus(&text))
+    format!("{sign}{}", with_minus_sign(&text))
 }
 
 /// The value of a rule in a narrow column, with the sign that its rule stands for.
@@ -365,7 +368,7 @@ fn times(outcome: &RuleOutcome, text: String) -> String {
 }
 
 /// Relative distance of a curve's end, or of its mean, from the baseline's, where that fails.
-pub(super) fn tail_of(unit: &CurveUnit) -> Option<f64> {
+pub(super) fn failed_tail_difference(unit: &CurveUnit) -> Option<f64> {
     let rule = wrong(unit, "tail_signed_rel").or_else(|| wrong(unit, "mean_rel"))?;
     rule.value.map(|value| value.0)
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use minijinja::context;
 
-use super::builder::{Builder, Columns, EvidenceRow, MOST_REASONS, Opening, own_rows};
+use super::builder::{Builder, Columns, EvidenceRow, MOST_REASONS, Opening, rows_for_leading_check};
 use crate::error::Result;
 use crate::report::evaluation;
 use crate::report::writer::safe;
@@ -16,13 +16,13 @@ use crate::verdict::{Severity, Verdict};
 impl Builder<'_> {
     /// The opening of an evaluation; of several findings as severe as `finding` the one that tells most leads.
     pub(super) fn evaluation(&self, finding: &Finding) -> Result<Opening> {
-        let finding = evaluation::leading(self.result, finding);
+        let finding = evaluation::leading_finding(self.result, finding);
         let mut headline = finding.clone();
         headline.facts.insert("more".into(), Fact::Count(self.other_tasks(finding)));
         let told = self.headline_of_finding(&headline)?;
-        let mut opening = Opening { picture: "evaluation", ..Opening::saying(safe(told)) };
+        let mut opening = Opening { picture: "evaluation", ..Opening::from_headline(safe(told)) };
         let others = self.other_checks(Some(finding.check), Columns::Sides)?;
-        let most = own_rows(&others);
+        let most = rows_for_leading_check(&others);
         let rows = self.rows_of_evaluation()?;
         let is_told = rows.len() <= most && self.is_told_by_rows(finding);
         opening.rows = rows.into_iter().take(most).chain(others).collect();
@@ -63,7 +63,7 @@ impl Builder<'_> {
         let scores = evaluation::scores(self.result).into_iter().map(EvaluationUnit::title);
         let generations = evaluation::generations(self.result).into_iter().map(AnyUnit::name);
         let places: BTreeSet<String> = scores.chain(generations).collect();
-        let counts = |other: &&Finding| evaluation::of_finding(other) && other.severity >= Severity::Warn;
+        let counts = |other: &&Finding| evaluation::is_about_evaluation(other) && other.severity >= Severity::Warn;
         let mut counting = self.result.findings.iter().filter(counts);
         counting.all(|other| other.id == leading.id || places.contains(&other.place))
     }
@@ -94,7 +94,7 @@ impl Builder<'_> {
 
     /// The drop with its interval, its margin, and the smallest one that the test finds.
     fn place_of_score(&self, unit: &EvaluationUnit) -> Result<String> {
-        let lost = |value: f64| safe(evaluation::lost(value, unit));
+        let lost = |value: f64| safe(evaluation::drop_text(value, unit));
         let Some(drop) = unit.drop else { return Ok(String::new()) };
         let interval = unit.interval.map(|ends| ends.map(|end| lost(end.0)));
         let context = context! {
@@ -187,7 +187,7 @@ impl Builder<'_> {
 
     /// Findings that explain the drop: their sentences as evidence, the first one's advice in place of the drop's.
     fn reasons_of_evaluation(&self, opening: &mut Opening, finding: &Finding) -> Result<()> {
-        let reasons = evaluation::reasons(self.result, finding);
+        let reasons = evaluation::drop_reasons(self.result, finding);
         let Some(first) = reasons.first() else { return Ok(()) };
         let mut told = Vec::new();
         for reason in reasons.iter().take(MOST_REASONS) {

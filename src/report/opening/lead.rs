@@ -34,13 +34,13 @@ impl<'a> Lead<'a> {
     }
 
     /// Selects the thing that leads, among everything as severe as the worst finding: a cause before a culprit before anything else.
-    pub(super) fn of(result: &'a GateResult) -> Self {
+    pub(super) fn from_result(result: &'a GateResult) -> Self {
         let worst = result.counting().map(|finding| finding.severity).max();
         let Some(worst) = worst.filter(|worst| *worst >= Severity::Warn) else { return Lead::Nothing };
         let of_worst = || result.counting().filter(|finding| finding.severity == worst);
         // Wrong numbers come before slowness: they have to be repaired first.
-        let is_of_numbers = of_worst().any(|finding| !checks::is_of_times(finding.check));
-        let heavy = || of_worst().filter(|finding| !is_of_numbers || !checks::is_of_times(finding.check));
+        let is_of_numbers = of_worst().any(|finding| !checks::compares_times(finding.check));
+        let heavy = || of_worst().filter(|finding| !is_of_numbers || !checks::compares_times(finding.check));
         // The early end of a run explains everything that is missing after it.
         if let Some(finding) = heavy().find(|finding| finding.is(&curve_rules::RUN_ENDED_WITH_ERROR)) {
             return Lead::Finding(finding, None);
@@ -52,7 +52,7 @@ impl<'a> Lead<'a> {
             Some(Lead::Culprit(culprit, finding, cause_of(culprit, result)))
         });
         match (caused, of_culprit) {
-            (Some(finding), _) if checks::is_of_settings(finding.check) => of_finding(finding, result),
+            (Some(finding), _) if checks::compares_settings(finding.check) => of_finding(finding, result),
             (_, Some(lead)) => lead,
             (Some(finding), None) => of_finding(finding, result),
             (None, None) => heavy().next().map_or(Lead::Nothing, |finding| of_finding(finding, result)),
@@ -70,7 +70,7 @@ fn cause_of<'a>(culprit: &Culprit, result: &'a GateResult) -> Option<&'a Diagnos
 }
 
 fn of_finding<'a>(finding: &'a Finding, result: &'a GateResult) -> Lead<'a> {
-    let settings = settings::alike(finding, &result.findings);
+    let settings = settings::similar_settings_findings(finding, &result.findings);
     match of_curve(finding, result) {
         _ if !settings.is_empty() => Lead::Settings(settings),
         Some(lead) => lead,
@@ -92,7 +92,7 @@ fn further<'a>(one: &'a Finding, other: &'a Finding) -> &'a Finding {
 
 /// The curve that reports show first, where findings as severe as `finding` are about it or about `finding`'s own.
 fn of_curve<'a>(finding: &'a Finding, result: &'a GateResult) -> Option<Lead<'a>> {
-    let shown = curve::leading(result).filter(|_| curve::is_judged_by(result, finding.check))?;
+    let shown = curve::leading_curve(result).filter(|_| curve::is_judged_by(result, finding.check))?;
     let is_about = |other: &&Finding, unit: &CurveUnit| {
         other.check == finding.check && other.severity == finding.severity && other.place == unit.name()
     };
@@ -103,6 +103,6 @@ fn of_curve<'a>(finding: &'a Finding, result: &'a GateResult) -> Option<Lead<'a>
     let lead = if is_by_far { first.map(|first| about.fold(first, further)) } else { first };
     match lead {
         Some(first) => Some(Lead::Curve(shown, first)),
-        None => curve::named(result, &finding.place).map(|unit| Lead::Curve(unit, finding)),
+        None => curve::curve_by_name(result, &finding.place).map(|unit| Lead::Curve(unit, finding)),
     }
 }

@@ -4,7 +4,7 @@
 //! their middle (the line below and the findings hold them whole), and as a last resort a sentence breaks between words.
 
 use super::words::capital;
-use crate::report::escape::Target;
+use crate::report::escape::TextTarget;
 
 /// Largest number of characters of a headline.
 pub(super) const MOST_CHARS: usize = 120;
@@ -18,23 +18,23 @@ const MOST_OF_NAME: usize = 44;
 const END_OF_NAME: usize = 28;
 
 /// Part of a rendered text: its markup, and its visible text.
-pub(super) struct Part {
+pub(super) struct TextPart {
     pub(super) written: String,
     pub(super) seen: usize,
     pub(super) is_name: bool,
 }
 
 /// Splits a headline into the first line and the rest for the second line, which is empty for most headlines.
-pub(super) fn fitted(headline: &str, target: Target) -> (String, String) {
+pub(super) fn split_headline(headline: &str, target: TextTarget) -> (String, String) {
     let parts = parts(headline, target);
-    if seen(&parts) <= MOST_CHARS {
+    if visible_chars(&parts) <= MOST_CHARS {
         return (headline.to_owned(), String::new());
     }
     if let Some(cut) = at_clause(&parts, End::Bracket) {
         return cut;
     }
-    let parts: Vec<Part> = parts.into_iter().map(|part| shortened(part, target)).collect();
-    if seen(&parts) <= MOST_CHARS {
+    let parts: Vec<TextPart> = parts.into_iter().map(|part| shortened(part, target)).collect();
+    if visible_chars(&parts) <= MOST_CHARS {
         return (written(&parts), String::new());
     }
     at_clause(&parts, End::Comma).unwrap_or_else(|| between_words(&parts))
@@ -42,21 +42,21 @@ pub(super) fn fitted(headline: &str, target: Target) -> (String, String) {
 
 /// Characters that a reader sees of a rendered text.
 #[cfg(test)]
-fn seen_of(text: &str, target: Target) -> usize {
-    seen(&parts(text, target))
+fn seen_of(text: &str, target: TextTarget) -> usize {
+    visible_chars(&parts(text, target))
 }
 
 /// Characters that a reader sees of these parts.
-pub(super) fn seen(parts: &[Part]) -> usize {
+pub(super) fn visible_chars(parts: &[TextPart]) -> usize {
     parts.iter().map(|part| part.seen).sum()
 }
 
-fn written(parts: &[Part]) -> String {
+fn written(parts: &[TextPart]) -> String {
     parts.iter().map(|part| part.written.as_str()).collect()
 }
 
 /// Names as one part each, everything else a character at a time.
-pub(super) fn parts(text: &str, target: Target) -> Vec<Part> {
+pub(super) fn parts(text: &str, target: TextTarget) -> Vec<TextPart> {
     let mut parts = Vec::new();
     let mut rest = text;
     while let Some(first) = rest.chars().next() {
@@ -64,15 +64,15 @@ pub(super) fn parts(text: &str, target: Target) -> Vec<Part> {
         let taken = if length > 0 { length } else { entity_at(rest, target).unwrap_or(first.len_utf8()) };
         let (written, behind) = rest.split_at_checked(taken).unwrap_or((rest, ""));
         let seen = if length > 0 { inner(written, target).chars().count() } else { 1 };
-        parts.push(Part { written: written.to_owned(), seen, is_name: length > 0 });
+        parts.push(TextPart { written: written.to_owned(), seen, is_name: length > 0 });
         rest = behind;
     }
     parts
 }
 
 /// Bytes of the name that `text` begins with; `None` where it begins with none.
-fn name_at(text: &str, target: Target) -> Option<usize> {
-    if target == Target::Html {
+fn name_at(text: &str, target: TextTarget) -> Option<usize> {
+    if target == TextTarget::Html {
         return text.starts_with("<code>").then(|| text.find("</code>").map(|end| end + "</code>".len()))?;
     }
     let fence = text.len() - text.trim_start_matches('`').len();
@@ -83,31 +83,35 @@ fn name_at(text: &str, target: Target) -> Option<usize> {
     Some(fence + inside.find(mark)? + fence)
 }
 
-fn entity_at(text: &str, target: Target) -> Option<usize> {
+fn entity_at(text: &str, target: TextTarget) -> Option<usize> {
     /// Bytes of the longest entity that names are escaped with.
     const LONGEST: usize = 8;
     let end = text.starts_with('&').then(|| text.find(';'))??;
-    (target == Target::Html && end < LONGEST).then_some(end + 1)
+    (target == TextTarget::Html && end < LONGEST).then_some(end + 1)
 }
 
 /// The visible part of a name.
-fn inner(written: &str, target: Target) -> &str {
+fn inner(written: &str, target: TextTarget) -> &str {
     match target {
-        Target::Html => written.strip_prefix("<code>").and_then(|rest| rest.strip_suffix("</code>")).unwrap_or(written),
+        TextTarget::Html => {
+            written.strip_prefix("<code>").and_then(|rest| rest.strip_suffix("</code>")).unwrap_or(written)
+        }
         _ => written.trim_matches('`'),
     }
 }
 
 /// A name that is not too long; entities stay whole, as only names without any are cut.
-fn shortened(part: Part, target: Target) -> Part {
+fn shortened(part: TextPart, target: TextTarget) -> TextPart {
     let name = inner(&part.written, target).to_owned();
     let count = name.chars().count();
-    if !part.is_name || count <= MOST_OF_NAME || (target == Target::Html && name.contains('&')) {
+    if !part.is_name || count <= MOST_OF_NAME || (target == TextTarget::Html && name.contains('&')) {
         return part;
     }
     let start: String = name.chars().take(MOST_OF_NAME - END_OF_NAME - 1).collect();
     let end: String = name.chars().skip(count - END_OF_NAME).collect();
-    Part { written: part.written.replacen(&name, &format!("{start}…{end}"), 1), seen: MOST_OF_NAME, is_name: true }
+    TextPart {
+        written: part.written.replacen(&name, &format!("{start}…{end}"), 1), seen: MOST_OF_NAME, is_name: true
+    }
 }
 
 /// The end of a clause, and how much of what stands there is left out.
@@ -121,7 +125,7 @@ enum End {
 
 /// Cut at the last of the strongest ends of a clause, `least` or stronger, that leaves a headline short enough; `None`
 /// without any. What stands before says more than the name of a place.
-fn at_clause(parts: &[Part], least: End) -> Option<(String, String)> {
+fn at_clause(parts: &[TextPart], least: End) -> Option<(String, String)> {
     let (mut depth, mut before, mut plain) = (0_usize, 0_usize, 0_usize);
     let ends_in_bracket = parts.last().is_some_and(|last| matches!(last.written.as_str(), ")" | "）"));
     let mut best: Option<(End, usize, usize)> = None;
@@ -174,7 +178,7 @@ fn unbracketed(text: &str) -> Option<&str> {
 }
 
 /// Cut before the last word, or in Chinese the last character, that leaves room for what says that more follows.
-fn between_words(parts: &[Part]) -> (String, String) {
+fn between_words(parts: &[TextPart]) -> (String, String) {
     let mut before = 0;
     let mut cut = 0;
     for (index, part) in parts.iter().enumerate() {
@@ -196,16 +200,16 @@ mod tests {
     #[test]
     fn a_long_name_of_a_list_loses_its_middle() {
         let text = "The environments differ: `HCCL_ALGO / NCCL_ALGO`, `HCCL_INTRA_ROCE_ENABLE` and `ASCEND_RT_VISIBLE_DEVICES / CUDA_VISIBLE_DEVICES`";
-        let (head, rest) = fitted(text, Target::Markdown);
+        let (head, rest) = split_headline(text, TextTarget::Markdown);
         assert!(
-            seen_of(&head, Target::Markdown) <= MOST_CHARS && head.contains('…') && rest.is_empty(),
+            seen_of(&head, TextTarget::Markdown) <= MOST_CHARS && head.contains('…') && rest.is_empty(),
             "{head} {rest}"
         );
     }
 
     fn cut(headline: &str) -> [String; 2] {
-        let (head, tail) = fitted(headline, Target::Markdown);
-        assert!(seen_of(&head, Target::Markdown) <= MOST_CHARS, "{head}");
+        let (head, tail) = split_headline(headline, TextTarget::Markdown);
+        assert!(seen_of(&head, TextTarget::Markdown) <= MOST_CHARS, "{head}");
         [head, tail]
     }
 
@@ -240,9 +244,10 @@ mod tests {
     #[test]
     fn names_on_the_page_stay_whole() {
         let name = format!("<code>{}&lt;</code>", "n".repeat(100));
-        let (head, tail) = fitted(&format!("The runs hold other numbers in these &lt; {name} here"), Target::Html);
+        let (head, tail) =
+            split_headline(&format!("The runs hold other numbers in these &lt; {name} here"), TextTarget::Html);
         assert!(head.matches("<code>").count() == head.matches("</code>").count(), "{head}");
         assert!(tail.matches("<code>").count() == tail.matches("</code>").count(), "{tail}");
-        assert!(seen_of(&head, Target::Html) <= MOST_CHARS, "{head}");
+        assert!(seen_of(&head, TextTarget::Html) <= MOST_CHARS, "{head}");
     }
 }

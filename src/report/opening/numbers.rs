@@ -23,7 +23,7 @@ const DIGITS: [usize; 3] = [2, 3, 4];
 impl Builder<'_> {
     /// The culprit's numbers on both sides: its range, or the first statistic that shows a difference. `None` if neither the recorded
     /// numbers nor an error shows one.
-    pub(super) fn row_of(&self, culprit: &Culprit) -> Result<Option<EvidenceRow>> {
+    pub(super) fn row_of_culprit(&self, culprit: &Culprit) -> Result<Option<EvidenceRow>> {
         let Some((baseline, candidate)) = culprit.baseline.as_ref().zip(culprit.candidate.as_ref()) else {
             return Ok(None);
         };
@@ -88,7 +88,7 @@ impl Builder<'_> {
             let mut finest = None;
             for digits in DIGITS {
                 let told = |numbers: &[f64]| match is_one {
-                    true => Ok(numbers.first().map(|value| signed(*value, digits))),
+                    true => Ok(numbers.first().map(|value| signed_number(*value, digits))),
                     false => self.statistic(numbers, statistic, digits),
                 };
                 if let (Some(of_baseline), Some(of_candidate)) = (told(&baseline_numbers)?, told(&candidate_numbers)?)
@@ -109,7 +109,7 @@ impl Builder<'_> {
 
     /// A statistic in words; `None` where it was not recorded.
     fn statistic(&self, numbers: &[f64], statistic: Statistic, digits: usize) -> Result<Option<String>> {
-        let number = |place: usize| numbers.get(place).map(|value| safe(signed(*value, digits)));
+        let number = |place: usize| numbers.get(place).map(|value| safe(signed_number(*value, digits)));
         if statistic == Statistic::Range {
             return match (number(0), number(1)) {
                 (Some(high), Some(low)) => self.writer.phrase("row_range", &context! { low, high }).map(Some),
@@ -208,12 +208,12 @@ fn numbers(shown: &Shown) -> Option<Vec<f64>> {
 }
 
 /// A number with a proper minus sign.
-pub(super) fn signed(value: f64, digits: usize) -> String {
-    minus(&rounded(value, digits))
+pub(super) fn signed_number(value: f64, digits: usize) -> String {
+    with_minus_sign(&rounded(value, digits))
 }
 
 /// A written number with a proper minus sign; that of an exponent stays.
-pub(super) fn minus(number: &str) -> String {
+pub(super) fn with_minus_sign(number: &str) -> String {
     number.strip_prefix('-').map_or_else(|| number.to_owned(), |rest| format!("−{rest}"))
 }
 
@@ -246,7 +246,7 @@ mod tests {
     fn numbers_have_a_proper_minus_and_few_digits() {
         for (value, text) in [(-0.041_79, "−0.042"), (-2.5e-7, "−2.5e-7"), (65504.0, "65504"), (f64::INFINITY, "inf")]
         {
-            assert_eq!(signed(value, 2), text);
+            assert_eq!(signed_number(value, 2), text);
         }
     }
 }

@@ -3,7 +3,7 @@
 use minijinja::{Value, context};
 
 use super::builder::Builder;
-use super::curves::tail_of;
+use super::curves::failed_tail_difference;
 use crate::error::Result;
 use crate::report::writer::safe;
 use crate::report::{account, curve, messages, performance};
@@ -35,10 +35,12 @@ impl Builder<'_> {
         let name = self.writer.word(&format!("check_{}", check.id.as_str()))?;
         let amount = match check.units.iter().max_by_key(|unit| unit.verdict()) {
             _ if check.verdict != Verdict::Fail => None,
-            Some(Unit::Performance(_)) => performance::leading(self.result)
+            Some(Unit::Performance(_)) => performance::leading_unit(self.result)
                 .and_then(|unit| unit.step_time.as_ref())
-                .map(|time| performance::change(time.ratio.0)),
-            Some(Unit::Curve(_)) => curve::leading(self.result).and_then(tail_of).map(messages::signed_ratio),
+                .map(|time| performance::change_text(time.ratio.0)),
+            Some(Unit::Curve(_)) => {
+                curve::leading_curve(self.result).and_then(failed_tail_difference).map(messages::signed_ratio)
+            }
             Some(Unit::Dump(unit)) => unit.culprit.as_ref().map(|culprit| self.writer.name(&culprit.op)),
             _ => None,
         };

@@ -2,7 +2,7 @@
 
 use minijinja::{Value, context};
 
-use super::builder::{Builder, Columns, EvidenceRow, MOST_REASONS, Opening, own_rows};
+use super::builder::{Builder, Columns, EvidenceRow, MOST_REASONS, Opening, rows_for_leading_check};
 use crate::error::Result;
 use crate::judge::performance::rules::SLOWER;
 use crate::report::messages::{duration, rounded, share_of_growth};
@@ -18,20 +18,20 @@ const TELLS: f64 = 0.2;
 impl Builder<'_> {
     /// The opening of a finding about a profile.
     pub(super) fn performance(&self, finding: &Finding) -> Result<Opening> {
-        let reasons = performance::reasons(self.result, &finding.place);
+        let reasons = performance::growth_reasons(self.result, &finding.place);
         let is_slower = finding.is(&SLOWER);
         let told = if is_slower {
             self.headline_of_slower(finding, reasons.first().copied())?
         } else {
             self.headline_of_finding(finding)?
         };
-        let mut opening = Opening { picture: "performance", ..Opening::saying(safe(told)) };
-        let unit = performance::leading(self.result).filter(|unit| unit.step_time.is_some());
+        let mut opening = Opening { picture: "performance", ..Opening::from_headline(safe(told)) };
+        let unit = performance::leading_unit(self.result).filter(|unit| unit.step_time.is_some());
         if let Some(unit) = unit {
             opening.place = safe(self.place_of_profile(unit)?);
             opening.columns = self.columns_of_sides()?;
             let others = self.other_checks(Some(finding.check), Columns::Sides)?;
-            let most = own_rows(&others);
+            let most = rows_for_leading_check(&others);
             opening.rows = self.rows_of_profile(unit)?.into_iter().take(most).chain(others).collect();
         } else {
             opening.rows = self.all_checks(finding.check)?;
@@ -45,7 +45,7 @@ impl Builder<'_> {
             self.reasons_of_growth(&mut opening, &reasons)?;
             // Step times of all ranks are one fact, which the table of ranks tells.
             let is_alike = |other: &Finding| {
-                !performance::of_finding(other) || other.severity < Severity::Warn || other.code == finding.code
+                !performance::is_about_profile(other) || other.severity < Severity::Warn || other.code == finding.code
             };
             opening.told = self.result.findings.iter().all(is_alike).then_some(finding.check);
         }
@@ -63,7 +63,7 @@ impl Builder<'_> {
             if phrases::find(&key, self.writer.language()).is_none() {
                 return Ok(None);
             }
-            self.writer.phrase_of_known(&key, &Value::from(facts(finding)))
+            self.writer.phrase_if_known(&key, &Value::from(facts(finding)))
         };
         let mut told = facts(finding);
         let why = match reason.map(clause).transpose()?.flatten() {
@@ -71,13 +71,13 @@ impl Builder<'_> {
             None => self.why_by_operator(finding)?,
         };
         told.insert("why".into(), why.map_or_else(|| Value::from(""), safe));
-        let whole = self.writer.phrase_of_known("headline_performance_slower", &Value::from(told))?;
+        let whole = self.writer.phrase_if_known("headline_performance_slower", &Value::from(told))?;
         whole.map_or_else(|| self.headline_of_finding(finding), Ok)
     }
 
     /// Phrase about the operator that adds most, if no finding explains the growth.
     fn why_by_operator(&self, finding: &Finding) -> Result<Option<String>> {
-        let unit = performance::leading(self.result)
+        let unit = performance::leading_unit(self.result)
             .filter(|unit| finding.place == crate::result::unit::profile_place(unit.rank));
         let cause = unit.and_then(|unit| unit.cause.as_ref());
         let Some(name) = cause.and_then(|cause| cause.operators.first()) else { return Ok(None) };
@@ -90,7 +90,7 @@ impl Builder<'_> {
         let context = context! {
             baseline => time.baseline.0, candidate => time.candidate.0, ratio => time.ratio.0,
             noise => time.noise.0, steps => unit.steps, rank => unit.rank,
-            change => safe(performance::change(time.ratio.0)),
+            change => safe(performance::change_text(time.ratio.0)),
         };
         self.writer.phrase("place_profile", &context)
     }
@@ -106,14 +106,14 @@ impl Builder<'_> {
             let outcome = unit.rules.iter().find(|outcome| outcome.rule == name);
             outcome.map_or(Verdict::Pass, |outcome| outcome.verdict)
         };
-        let note = safe(performance::change(time.ratio.0));
+        let note = safe(performance::change_text(time.ratio.0));
         let step = row(self.writer.word("row_step_time")?, [time.baseline.0, time.candidate.0]);
         let mut rows = vec![EvidenceRow { note, verdict: verdict_of("step_time"), ..step }];
         if let Some([baseline, candidate]) = unit.memory_peak.filter(|_| verdict_of("memory_peak") > Verdict::Pass) {
             let megabytes = [baseline, candidate].map(|peak| format!("{} MB", rounded(peak.0, 4)));
             let [of_baseline, of_candidate] = megabytes;
             let cells = vec![self.writer.word("rule_memory_peak")?, of_baseline, of_candidate];
-            let note = safe(performance::change(candidate.0 / baseline.0));
+            let note = safe(performance::change_text(candidate.0 / baseline.0));
             rows.push(EvidenceRow { note, ..EvidenceRow::new(cells, verdict_of("memory_peak")) });
         }
         let phase = unit.cause.as_ref().map_or_else(|| phases.grown_most(), |cause| cause.phase);

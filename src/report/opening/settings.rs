@@ -6,7 +6,7 @@ use super::builder::{Builder, Columns, EvidenceRow, Opening};
 use crate::error::Result;
 use crate::judge::config::rules as config_rules;
 use crate::judge::rule::Rule;
-use crate::report::messages::short;
+use crate::report::messages::short_number;
 use crate::report::writer::safe;
 use crate::result::finding::{Fact, Finding};
 use crate::verdict::Severity;
@@ -32,7 +32,7 @@ const KINDS: [(&str, &[&Rule]); 8] = [
 const CAUSED: [&str; 3] = ["hyperparameters", "dataset", "weights"];
 
 /// The findings as severe as `finding` about settings of the same kind; empty if it is not about a setting.
-pub(super) fn alike<'a>(finding: &Finding, findings: &'a [Finding]) -> Vec<&'a Finding> {
+pub(super) fn similar_settings_findings<'a>(finding: &Finding, findings: &'a [Finding]) -> Vec<&'a Finding> {
     let Some((_, rules)) = kind_of(finding) else { return Vec::new() };
     let is_alike = |other: &&Finding| other.severity == finding.severity && other.is_any(rules);
     findings.iter().filter(is_alike).collect()
@@ -45,7 +45,7 @@ fn kind_of(finding: &Finding) -> Option<(&'static str, &'static [&'static Rule])
 /// A recorded text with its long numbers in four digits: `max 1.105065107345581, min -0.08` reads `max 1.105, min -0.08`.
 fn rounded(text: &str) -> String {
     let short = |part: &str| match part.parse::<f64>() {
-        Ok(number) if part.len() > MOST_DIGITS && number.is_finite() => short(number),
+        Ok(number) if part.len() > MOST_DIGITS && number.is_finite() => short_number(number),
         _ => part.to_owned(),
     };
     let parts = text.split_inclusive([' ', ',', '[', ']']).map(|part| {
@@ -58,8 +58,8 @@ fn rounded(text: &str) -> String {
 impl Builder<'_> {
     /// The opening of settings that differ, all of one kind.
     pub(super) fn settings(&self, findings: &[&Finding]) -> Result<Opening> {
-        let Some(first) = findings.first() else { return Ok(Opening::saying(Value::from(""))) };
-        let mut opening = Opening::saying(safe(self.headline_of_settings(findings)?));
+        let Some(first) = findings.first() else { return Ok(Opening::from_headline(Value::from(""))) };
+        let mut opening = Opening::from_headline(safe(self.headline_of_settings(findings)?));
         let counts = self.result.counting().filter(|other| other.severity >= Severity::Warn);
         opening.rows = counts.filter_map(|finding| self.row_of_setting(finding)).collect();
         opening.columns = self.columns_of_sides()?;

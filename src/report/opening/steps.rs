@@ -3,9 +3,9 @@
 //! An advice consists of an instruction and of its expected outcome. A row of the first table has room for the instruction only, so
 //! that informative clauses and text in brackets are left out.
 
-use super::length::{Part, parts, seen};
+use super::length::{TextPart, parts, visible_chars};
 use super::words::uncapital;
-use crate::report::escape::Target;
+use crate::report::escape::TextTarget;
 use crate::report::sides::is_chinese;
 
 /// Characters of a step beside a row.
@@ -20,10 +20,10 @@ const TELLING: [&str; 26] = [
 ];
 
 /// The first instruction of a rendered advice, without its outcome; empty if the advice is empty.
-pub(super) fn first_step(advice: &str, target: Target) -> String {
+pub(super) fn first_step(advice: &str, target: TextTarget) -> String {
     let parts = without_brackets(parts(advice, target));
     let clauses = clauses(&parts);
-    let is_order = |clause: &&[Part]| is_order(&written(clause));
+    let is_order = |clause: &&[TextPart]| is_order(&written(clause));
     let Some(clause) = clauses.iter().copied().find(is_order).or(clauses.first().copied()) else {
         return String::new();
     };
@@ -32,14 +32,14 @@ pub(super) fn first_step(advice: &str, target: Target) -> String {
     uncapital(&text, &[])
 }
 
-fn written(parts: &[Part]) -> String {
+fn written(parts: &[TextPart]) -> String {
     parts.iter().map(|part| part.written.as_str()).collect()
 }
 
 /// The parts outside of brackets; a blank before a bracket goes with it, and one stays between other letters and Chinese.
-fn without_brackets(parts: Vec<Part>) -> Vec<Part> {
+fn without_brackets(parts: Vec<TextPart>) -> Vec<TextPart> {
     let (mut depth, mut is_behind) = (0_usize, false);
-    let mut kept: Vec<Part> = Vec::with_capacity(parts.len());
+    let mut kept: Vec<TextPart> = Vec::with_capacity(parts.len());
     for part in parts {
         match part.written.as_str() {
             "(" | "（" => depth += 1,
@@ -59,7 +59,7 @@ fn without_brackets(parts: Vec<Part>) -> Vec<Part> {
                     && text.starts_with(is_chinese)
                     && kept.last().is_some_and(|last| is_foreign(&last.written))
                 {
-                    kept.push(Part { written: " ".to_owned(), seen: 1, is_name: false });
+                    kept.push(TextPart { written: " ".to_owned(), seen: 1, is_name: false });
                 }
                 is_behind = false;
                 kept.push(part);
@@ -70,7 +70,7 @@ fn without_brackets(parts: Vec<Part>) -> Vec<Part> {
 }
 
 /// The clauses between full stops, colons and semicolons.
-fn clauses(parts: &[Part]) -> Vec<&[Part]> {
+fn clauses(parts: &[TextPart]) -> Vec<&[TextPart]> {
     let mut clauses = Vec::new();
     let mut rest = parts;
     while !rest.is_empty() {
@@ -105,8 +105,8 @@ fn is_order(clause: &str) -> bool {
 }
 
 /// A long clause up to the last comma that leaves it short enough; as it is where there is none.
-fn at_comma(clause: &[Part]) -> &[Part] {
-    if seen(clause) <= MOST_CHARS {
+fn at_comma(clause: &[TextPart]) -> &[TextPart] {
+    if visible_chars(clause) <= MOST_CHARS {
         return clause;
     }
     let mut before = 0;
@@ -146,14 +146,14 @@ mod tests {
             ("请加载同一 checkpoint；再比对。", "加载同一 checkpoint"),
             ("", ""),
         ] {
-            assert_eq!(first_step(advice, Target::Markdown), step);
+            assert_eq!(first_step(advice, TextTarget::Markdown), step);
         }
     }
 
     #[test]
     fn a_long_list_ends_at_a_comma() {
         let advice = "Make the optimizer equal in both runs with learning rate and schedule, betas, eps, weight decay, clipping, groups.";
-        let step = first_step(advice, Target::Markdown);
+        let step = first_step(advice, TextTarget::Markdown);
         assert!(step.chars().count() <= MOST_CHARS && step.ends_with("eps"), "{step}");
     }
 }

@@ -38,7 +38,7 @@ pub(super) fn uncapital(text: &str, names: &[String]) -> String {
 }
 
 /// Tensor and index of a plain index: `h` and `order` of `h[order]`.
-pub(super) fn indexed(code: &str) -> Option<(&str, &str)> {
+pub(super) fn tensor_and_index(code: &str) -> Option<(&str, &str)> {
     let (tensor, index) = code.strip_suffix(']')?.split_once('[')?;
     let is_name = |text: &str| !text.is_empty() && text.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '.');
     (is_name(tensor) && is_name(index) && !index.starts_with(|c: char| c.is_ascii_digit())).then_some((tensor, index))
@@ -100,7 +100,7 @@ mod tests {
         for (code, found) in
             [("h[order]", Some(("h", "order"))), ("h[0]", None), ("h[a, b]", None), ("f(x)[order]", None), ("h", None)]
         {
-            assert_eq!(indexed(code), found, "{code}");
+            assert_eq!(tensor_and_index(code), found, "{code}");
         }
     }
 }

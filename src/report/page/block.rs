@@ -24,7 +24,7 @@ use flate2::write::DeflateEncoder;
 use serde::Serialize;
 
 use super::embedding::embeddable;
-use super::texts::Texts;
+use super::texts::IndexedTexts;
 use crate::result::number::Number;
 use crate::result::operation::RecordedValue;
 
@@ -50,20 +50,20 @@ pub(super) struct Block {
     columns: [Vec<u32>; COLUMNS],
     metrics: Vec<Vec<u32>>,
     /// Texts of its numbers.
-    values: Texts,
+    values: IndexedTexts,
     bytes: Vec<u8>,
 }
 
 impl Default for Block {
     fn default() -> Self {
         let columns = std::array::from_fn(|_| Vec::with_capacity(ROWS));
-        Self { columns, metrics: Vec::new(), values: Texts::default(), bytes: Vec::new() }
+        Self { columns, metrics: Vec::new(), values: IndexedTexts::default(), bytes: Vec::new() }
     }
 }
 
 /// A row, its texts as indexes.
 #[derive(Debug)]
-pub(super) struct Row<'a> {
+pub(super) struct BlockRow<'a> {
     pub(super) unit: u32,
     pub(super) order: u32,
     pub(super) op: u32,
@@ -76,14 +76,14 @@ pub(super) struct Row<'a> {
     pub(super) reason: u32,
     pub(super) error: Option<Number>,
     pub(super) limit: Option<Number>,
-    pub(super) sides: [Side<'a>; 2],
+    pub(super) sides: [BlockSide<'a>; 2],
     /// Metrics, each by its index.
     pub(super) metrics: &'a [(usize, Number)],
 }
 
 /// One side of a row.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Side<'a> {
+pub(super) struct BlockSide<'a> {
     /// One more than the index of type and shape; 0 where there is no such side.
     pub(super) type_and_shape: u32,
     /// Name on this side, as that of the row; 0 where it is the same.
@@ -91,7 +91,7 @@ pub(super) struct Side<'a> {
     pub(super) values: &'a [RecordedValue<'a>],
 }
 
-impl Row<'_> {
+impl BlockRow<'_> {
     /// Its whole numbers, in the order of their columns.
     pub(super) fn integers(&self) -> [u32; INTEGERS] {
         let &Self { unit, order, op, tensor, module, kind, state, reason, sides: [left, right], .. } = self;
@@ -123,21 +123,22 @@ impl Block {
     }
 
     /// Takes a row.
-    pub(super) fn push(&mut self, row: &Row<'_>) {
+    pub(super) fn push(&mut self, row: &BlockRow<'_>) {
         let values = &mut self.values;
         let before = self.columns.first().map_or(0, Vec::len);
         let [left, right] = row.sides.map(|side| {
             let mut recorded = side.values.iter();
-            [(); VALUES].map(|()| recorded.next().map_or(TEXT, |value| of_recorded(value, values)))
+            [(); VALUES].map(|()| recorded.next().map_or(TEXT, |value| recorded_bits(value, values)))
         });
-        let numbers = [row.error, row.limit].map(|number| number.map_or(TEXT, |number| of(number, COARSE, values)));
+        let numbers =
+            [row.error, row.limit].map(|number| number.map_or(TEXT, |number| number_bits(number, COARSE, values)));
         let cells = row.integers().into_iter().chain(numbers).chain(left).chain(right);
         self.columns.iter_mut().zip(cells).for_each(|(column, cell)| column.push(cell));
         for (index, number) in row.metrics {
             while self.metrics.len() <= *index {
                 self.metrics.push(Vec::new());
             }
-            let cell = of(*number, FINE, &mut self.values);
+            let cell = number_bits(*number, FINE, &mut self.values);
             if let Some(column) = self.metrics.get_mut(*index) {
                 column.resize(before, TEXT);
                 column.push(cell);
@@ -160,7 +161,7 @@ impl Block {
                 self.bytes.extend(bytes);
             }
         }
-        let tail = Tail { texts, values: self.values.since(0).collect() };
+        let tail = Tail { texts, values: self.values.texts_from(0).collect() };
         self.bytes.extend(embeddable(&serde_json::to_string(&tail)?).as_bytes());
         let mut packed = DeflateEncoder::new(Vec::new(), Compression::fast());
         packed.write_all(&self.bytes)?;
@@ -192,7 +193,7 @@ fn difference(cell: u32, other: u32) -> u32 {
 }
 
 /// Bits of a recorded value: a whole number has to be kept as it is, any other one as the nearest `f32`.
-fn of_recorded(value: &RecordedValue<'_>, texts: &mut Texts) -> u32 {
+fn recorded_bits(value: &RecordedValue<'_>, texts: &mut IndexedTexts) -> u32 {
     let number = match value {
         RecordedValue::Number(Number(number)) => Some(*number),
         RecordedValue::Int(number) => whole(*number),
@@ -220,7 +221,7 @@ fn close(number: f64) -> Option<u32> {
 }
 
 /// Bits of a number, `dropped` of them 0.
-fn of(number: Number, dropped: u32, texts: &mut Texts) -> u32 {
+fn number_bits(number: Number, dropped: u32, texts: &mut IndexedTexts) -> u32 {
     let Some(bits) = close(number.0).filter(|_| !number.0.is_nan()) else {
         let word = serde_json::to_string(&number).unwrap_or_default();
         return TEXT | texts.index(word.trim_matches('"'));

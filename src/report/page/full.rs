@@ -5,9 +5,9 @@ use std::collections::{BTreeSet, VecDeque};
 
 use serde::Serialize;
 
-use super::block::{INTEGERS, Row, VALUES, clipped, texts_of};
+use super::block::{BlockRow, INTEGERS, VALUES, clipped, texts_of};
 use super::embedding::Embedding;
-use super::texts::Texts;
+use super::texts::IndexedTexts;
 use crate::error::Result;
 use crate::result::number::Number;
 use crate::result::operation::RecordedValue;
@@ -24,7 +24,7 @@ const MOST_VALUE: usize = 4096;
 
 /// Rows in full, as JSON.
 #[derive(Debug, Default)]
-pub(super) struct Full {
+pub(super) struct FullRows {
     rows: String,
     count: usize,
     /// Indexes of the texts that they refer to.
@@ -52,9 +52,9 @@ struct Copied {
     metrics: Vec<(usize, Number)>,
 }
 
-impl Full {
+impl FullRows {
     /// Takes the next row: its number among all, and whether it agrees.
-    pub(super) fn add(&mut self, number: usize, agrees: bool, row: &Row<'_>) {
+    pub(super) fn add(&mut self, number: usize, agrees: bool, row: &BlockRow<'_>) {
         if self.count >= MOST_ROWS || self.rows.len() >= MOST_BYTES {
             return;
         }
@@ -98,7 +98,7 @@ impl Full {
     /// Writes the rows, and the strings that they refer to, by their indexes.
     ///
     /// A row is its number among all, whole numbers as in a block, error, limit, the values of both sides, and the metrics.
-    pub(super) fn embed(&self, texts: &Texts, out: &mut Embedding<'_>) -> Result<()> {
+    pub(super) fn embed(&self, texts: &IndexedTexts, out: &mut Embedding<'_>) -> Result<()> {
         out.written("\"rows\":[")?;
         out.embedded(&self.rows)?;
         out.written("],\"strings\":{")?;
@@ -111,7 +111,7 @@ impl Full {
 }
 
 impl Copied {
-    fn take(&mut self, operation: u64, number: usize, row: &Row<'_>) {
+    fn take(&mut self, operation: u64, number: usize, row: &BlockRow<'_>) {
         (self.operation, self.row, self.integers) = (operation, number, row.integers());
         (self.error, self.limit) = (row.error, row.limit);
         for (kept, side) in self.sides.iter_mut().zip(row.sides) {

@@ -11,13 +11,13 @@ use std::ops::ControlFlow;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-use super::block::{Block, ROWS, Row, Side};
+use super::block::{Block, BlockRow, BlockSide, ROWS};
 use super::embedding::Embedding;
-use super::full::Full;
-use super::texts::Texts;
+use super::full::FullRows;
+use super::texts::IndexedTexts;
 use crate::error::{Error, ErrorKind, Result};
 use crate::kind::TensorKind;
-use crate::report::lines::Lines;
+use crate::report::lines::OperationLines;
 use crate::result::number::Number;
 use crate::result::operation::{OperationLine, Recorded, State};
 
@@ -38,14 +38,14 @@ const EXPLAINED: u32 = 8;
 /// Operations of a page in the making.
 #[derive(Debug, Default)]
 pub struct Operations {
-    full: Full,
+    full: FullRows,
     block: Block,
     packed: Vec<Vec<u8>>,
     /// Bytes of the packed blocks.
     bytes: usize,
-    texts: Texts,
+    texts: IndexedTexts,
     /// Number of texts that packed blocks hold already.
-    told: usize,
+    packed_texts: usize,
     last: Last,
     units: Vec<Unit>,
     unit_at: HashMap<Unit, u32>,
@@ -73,9 +73,9 @@ struct Last {
 
 /// The operations of a page.
 #[derive(Debug)]
-pub struct Table {
-    full: Full,
-    texts: Texts,
+pub struct OperationTable {
+    full: FullRows,
+    texts: IndexedTexts,
     packed: Vec<Vec<u8>>,
     units: Vec<Unit>,
     metrics: Vec<String>,
@@ -94,12 +94,12 @@ impl Operations {
         let Some(order) = u32::try_from(line.order).ok().filter(|_| self.has_room(line)) else { return Ok(()) };
         self.name_types(line);
         self.number_metrics(line);
-        let row = Row {
+        let row = BlockRow {
             unit: self.unit(line),
             order,
-            op: self.texts.again(&mut self.last.op, &line.op),
+            op: self.texts.index_or_last(&mut self.last.op, &line.op),
             tensor: self.tensor(line),
-            module: self.texts.again(&mut self.last.module, &line.module),
+            module: self.texts.index_or_last(&mut self.last.module, &line.module),
             kind: code_of_kind(line.kind),
             state: code_of_state(line),
             reason: self.texts.index(&line.reason),
@@ -120,12 +120,12 @@ impl Operations {
     ///
     /// # Errors
     /// As [`Operations::add`].
-    pub fn finish(mut self) -> Result<Table> {
+    pub fn finish(mut self) -> Result<OperationTable> {
         if self.block.len() > 0 {
             self.pack()?;
         }
         let Self { full, texts, packed, units, metrics, rows, agreeing, total, .. } = self;
-        Ok(Table { full, texts, packed, units, metrics, rows, agreeing, total })
+        Ok(OperationTable { full, texts, packed, units, metrics, rows, agreeing, total })
     }
 
     fn has_room(&self, line: &OperationLine<'_>) -> bool {
@@ -187,11 +187,11 @@ impl Operations {
         }
     }
 
-    fn sides<'a>(&mut self, line: &'a OperationLine<'_>) -> [Side<'a>; 2] {
+    fn sides<'a>(&mut self, line: &'a OperationLine<'_>) -> [BlockSide<'a>; 2] {
         let (texts, [left, right], last) = (&mut self.texts, &self.types, &mut self.last.types);
-        let types = [texts.again(&mut last[0], left), texts.again(&mut last[1], right)];
+        let types = [texts.index_or_last(&mut last[0], left), texts.index_or_last(&mut last[1], right)];
         [(&line.baseline, types[0]), (&line.candidate, types[1])].map(|(side, type_and_shape)| {
-            side.as_ref().map_or_else(Side::default, |side| Side {
+            side.as_ref().map_or_else(BlockSide::default, |side| BlockSide {
                 type_and_shape: type_and_shape + 1,
                 tensor: side.tensor.as_deref().map_or(0, |own| self.tensor_of_side(line, own)),
                 values: &side.values,
@@ -209,23 +209,23 @@ impl Operations {
     }
 
     fn pack(&mut self) -> Result<()> {
-        let packed = self.block.pack(self.texts.since(self.told).collect());
+        let packed = self.block.pack(self.texts.texts_from(self.packed_texts).collect());
         let packed = packed.map_err(|error| Error::new(ErrorKind::Internal, "report.html", error))?;
         self.bytes += packed.len();
         self.packed.push(packed);
-        self.told = self.texts.len();
+        self.packed_texts = self.texts.len();
         Ok(())
     }
 }
 
-impl Table {
+impl OperationTable {
     /// Makes the operations of a page from lines.
     ///
     /// # Errors
     /// Errors of reading; and as [`Operations::add`].
-    pub fn of(lines: &Lines<'_>) -> Result<Self> {
+    pub fn from_lines(lines: &OperationLines<'_>) -> Result<Self> {
         let mut operations = Operations::default();
-        lines.each(|line| operations.add(line).map(ControlFlow::Continue))?;
+        lines.for_each_line(|line| operations.add(line).map(ControlFlow::Continue))?;
         operations.finish()
     }
 

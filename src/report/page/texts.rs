@@ -4,7 +4,7 @@ use crate::hash::{self, ByHash};
 
 /// Texts by index, in the order in which they first came; the empty one has index 0.
 #[derive(Debug)]
-pub(super) struct Texts {
+pub(super) struct IndexedTexts {
     all: String,
     /// Offset in bytes at which each ends.
     ends: Vec<usize>,
@@ -12,7 +12,7 @@ pub(super) struct Texts {
     index: ByHash<u32>,
 }
 
-impl Default for Texts {
+impl Default for IndexedTexts {
     fn default() -> Self {
         let mut texts = Self { all: String::new(), ends: Vec::new(), index: ByHash::default() };
         texts.index("");
@@ -20,10 +20,10 @@ impl Default for Texts {
     }
 }
 
-impl Texts {
+impl IndexedTexts {
     /// Index of `text`, which is added where it is new.
     pub(super) fn index(&mut self, text: &str) -> u32 {
-        let mut place = hash::of(text);
+        let mut place = hash::hash_of(text);
         while let Some(known) = self.index.get(&place) {
             if self.get(*known) == Some(text) {
                 return *known;
@@ -38,7 +38,7 @@ impl Texts {
     }
 
     /// Index of `text`, which is often the text with the index `last`; stores the index in `last`.
-    pub(super) fn again(&mut self, last: &mut u32, text: &str) -> u32 {
+    pub(super) fn index_or_last(&mut self, last: &mut u32, text: &str) -> u32 {
         if self.get(*last) != Some(text) {
             *last = self.index(text);
         }
@@ -63,7 +63,7 @@ impl Texts {
     }
 
     /// The texts from index `first` on.
-    pub(super) fn since(&self, first: usize) -> impl Iterator<Item = &str> {
+    pub(super) fn texts_from(&self, first: usize) -> impl Iterator<Item = &str> {
         (first..self.len()).filter_map(|index| self.get(u32::try_from(index).ok()?))
     }
 

@@ -8,11 +8,11 @@ use minijinja::context;
 use plotters::prelude::{AreaSeries, ChartBuilder, Circle, DashedLineSeries, TriangleMarker};
 use plotters::style::Color;
 
-use super::lines::{FEW, LinearChart, SMOOTHED, axes, line, polyline, steps};
+use super::lines::{FEW, LinearChart, SMOOTHED, axes, line_style, polyline, step_range};
 use super::{ALARM, Area, BASELINE, FAINT, INK, internal, name_of, text};
 use crate::error::Result;
-use crate::report::curve::{self, Shown, ShownWindow};
-use crate::report::messages::{short, signed_tick};
+use crate::report::curve::{self, DrawnCurve, DrawnWindow};
+use crate::report::messages::{short_number, signed_tick};
 use crate::report::writer::{Writer, safe};
 use crate::result::number::Number;
 use crate::result::outcome::{RuleOutcome, ValueUnit};
@@ -31,7 +31,7 @@ struct Drawn {
 }
 
 /// Draws the panel.
-pub(super) fn draw(area: &Area<'_>, unit: &CurveUnit, shown: &Shown, words: &Writer) -> Result<()> {
+pub(super) fn draw(area: &Area<'_>, unit: &CurveUnit, shown: &DrawnCurve, words: &Writer) -> Result<()> {
     let is_relative = shown.windows.is_empty();
     let drawn = drawn(unit, shown).filter(|_| is_relative);
     let range = range(shown, drawn.as_ref());
@@ -41,7 +41,7 @@ pub(super) fn draw(area: &Area<'_>, unit: &CurveUnit, shown: &Shown, words: &Wri
         .margin_bottom(8)
         .x_label_area_size(80)
         .y_label_area_size(150)
-        .build_cartesian_2d(steps(shown), range.clone())
+        .build_cartesian_2d(step_range(shown), range.clone())
         .map_err(internal)?;
     let scale: &dyn Fn(&f64) -> String = if is_relative { &percent } else { &plain };
     axes(&mut chart, scale, Some(&words.word("plot_step")?))?;
@@ -67,16 +67,16 @@ fn percent(value: &f64) -> String {
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "the signature of a formatter")]
 fn plain(value: &f64) -> String {
-    short(*value)
+    short_number(*value)
 }
 
 /// The rule that failed where it is about differences, else the rule of the mean.
-fn drawn(unit: &CurveUnit, shown: &Shown) -> Option<Drawn> {
+fn drawn(unit: &CurveUnit, shown: &DrawnCurve) -> Option<Drawn> {
     let mean = unit.rules.iter().find(|rule| rule.rule == "mean_rel");
     let is_drawn = |rule: &&RuleOutcome| rule.unit == ValueUnit::Relative && limit_of(rule).is_some();
-    let rule = curve::failed(unit).filter(is_drawn).or(mean)?;
+    let rule = curve::deciding_rule(unit).filter(is_drawn).or(mean)?;
     let limit = limit_of(rule)?;
-    let all = steps(shown);
+    let all = step_range(shown);
     if rule.rule != "tail_signed_rel" {
         return Some(Drawn { limit, over: all, value: None });
     }
@@ -95,14 +95,14 @@ fn limit_of(rule: &RuleOutcome) -> Option<f64> {
 }
 
 /// The same height above and below 0, so that the sign is seen.
-fn range(shown: &Shown, drawn: Option<&Drawn>) -> Range<f64> {
+fn range(shown: &DrawnCurve, drawn: Option<&Drawn>) -> Range<f64> {
     let most = shown.largest_difference().into_iter().chain(drawn.map(|drawn| drawn.limit)).fold(LEAST, f64::max);
     let height = most * 1.15;
     -height..height
 }
 
 /// The recorded noise around 0.
-fn recorded(chart: &mut LinearChart<'_, '_>, shown: &Shown, range: &Range<f64>) -> Result<()> {
+fn recorded(chart: &mut LinearChart<'_, '_>, shown: &DrawnCurve, range: &Range<f64>) -> Result<()> {
     for sign in [1.0, -1.0] {
         let band = shown.step.iter().zip(&shown.band);
         let edge: Vec<(f64, f64)> =
@@ -115,28 +115,28 @@ fn recorded(chart: &mut LinearChart<'_, '_>, shown: &Shown, range: &Range<f64>) 
 }
 
 /// Every difference as a dot on a line; of many, the moving average over them.
-fn points(chart: &mut LinearChart<'_, '_>, shown: &Shown, range: &Range<f64>) -> Result<()> {
+fn points(chart: &mut LinearChart<'_, '_>, shown: &DrawnCurve, range: &Range<f64>) -> Result<()> {
     let (few, many) = (shown.step.len() <= FEW, shown.step.len() >= SMOOTHED);
     for stretch in shown.stretches_of_differences() {
         let clamp = |points: &[(f64, f64)]| -> Vec<(f64, f64)> {
             points.iter().map(|(step, apart)| (*step, apart.clamp(range.start, range.end))).collect()
         };
         let raw = clamp(&stretch);
-        polyline(chart, &raw, line(INK.mix(if many { 0.25 } else { 0.45 }), 2))?;
+        polyline(chart, &raw, line_style(INK.mix(if many { 0.25 } else { 0.45 }), 2))?;
         let beyond = stretch.iter().zip(&raw).filter(|((_, apart), _)| !range.contains(apart));
         chart.draw_series(beyond.map(|(_, point)| TriangleMarker::new(*point, 12, INK.filled()))).map_err(internal)?;
         let dots = raw.iter().map(|point| Circle::new(*point, if few { 6 } else { 3 }, INK.mix(0.6).filled()));
         chart.draw_series(dots).map_err(internal)?;
         if many && shown.windows.is_empty() {
-            polyline(chart, &clamp(&curve::smooth(&stretch)), line(INK.to_rgba(), 5))?;
+            polyline(chart, &clamp(&curve::smooth(&stretch)), line_style(INK.to_rgba(), 5))?;
         }
     }
     let clamp = |value: f64| value.clamp(range.start, range.end);
-    let apart = |window: &ShownWindow| clamp(window.candidate - window.baseline);
+    let apart = |window: &DrawnWindow| clamp(window.candidate - window.baseline);
     let windows = shown.windows.iter().filter(|window| apart(window).is_finite());
     let thick: Vec<(f64, f64)> =
         windows.flat_map(|window| [window.steps.0, window.steps.1].map(|step| (step, apart(window)))).collect();
-    polyline(chart, &thick, line(INK.to_rgba(), 5))
+    polyline(chart, &thick, line_style(INK.to_rgba(), 5))
 }
 
 /// The limit on both sides of 0, the value that crosses it, and the first diverging step.
@@ -149,7 +149,7 @@ fn rule(chart: &mut LinearChart<'_, '_>, drawn: Option<&Drawn>, unit: &CurveUnit
         if let Some(value) = drawn.value {
             let value = value.clamp(range.start, range.end);
             let ends = [(drawn.over.start, value), (drawn.over.end, value)];
-            polyline(chart, &ends, line(ALARM.to_rgba(), 7))?;
+            polyline(chart, &ends, line_style(ALARM.to_rgba(), 7))?;
         }
     }
     #[allow(clippy::cast_precision_loss, reason = "a step in a picture")]
@@ -166,11 +166,11 @@ mod tests {
     #[test]
     fn the_range_stays_finite_and_has_a_sign_whatever_the_values() {
         for extreme in [f64::MAX, f64::MIN, 1e300, 5e-324, 0.0, f64::INFINITY, f64::NAN] {
-            let shown = Shown {
+            let shown = DrawnCurve {
                 step: vec![1.0, 1e18],
                 baseline: vec![Some(1.0), Some(2.0)],
                 candidate: vec![Some(extreme), Some(2.0)],
-                ..Shown::default()
+                ..DrawnCurve::default()
             };
             let range = range(&shown, None);
             assert!(

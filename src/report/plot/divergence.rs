@@ -16,7 +16,7 @@ use super::{
 };
 use crate::error::Result;
 use crate::report::ends::Decades;
-use crate::report::escape::Target;
+use crate::report::escape::TextTarget;
 use crate::report::messages::{Language, tick};
 use crate::report::writer::Writer;
 use crate::result::GateResult;
@@ -38,7 +38,7 @@ type Chart<'a, 'b> = ChartContext<'a, BitMapBackend<'b>, Cartesian2d<RangedCoord
 
 /// Draws the units that do not pass, or the first one where all do; `None` where no unit has a profile.
 pub fn divergence_png(result: &GateResult, language: Language) -> Result<Option<Vec<u8>>> {
-    let words = Writer::of(result, language, Target::Plain);
+    let words = Writer::from_result(result, language, TextTarget::Plain);
     let units = units(result);
     if units.is_empty() {
         return Ok(None);
@@ -91,7 +91,7 @@ fn title(area: &Area<'_>, result: &GateResult, more: usize, words: &Writer) -> R
 
 fn profile(area: &Area<'_>, unit: &DumpUnit, words: &Writer) -> Result<()> {
     // A little wider than the axis, so that both of its ends have their marks whatever a logarithm is rounded to.
-    let (orders, axis) = (orders(&unit.profile), Decades::of(&unit.profile));
+    let (orders, axis) = (orders(&unit.profile), Decades::from_profile(&unit.profile));
     let mut chart = ChartBuilder::on(area)
         .margin_right(56)
         .margin_top(56)
@@ -156,7 +156,7 @@ fn mark_of(value: f64, axis: &Decades) -> String {
 fn limits(chart: &mut Chart<'_, '_>, unit: &DumpUnit, orders: &Range<f64>, axis: &Decades) -> Result<()> {
     let mut steps: Vec<(f64, f64)> = Vec::new();
     for point in &unit.profile {
-        let limit = axis.placed(point.limit.0);
+        let limit = axis.axis_position(point.limit.0);
         match steps.last().copied() {
             None => steps.push((orders.start, limit)),
             // Only where it changes: a thick line has ugly joints where points coincide.
@@ -173,7 +173,7 @@ fn limits(chart: &mut Chart<'_, '_>, unit: &DumpUnit, orders: &Range<f64>, axis:
 fn points(chart: &mut Chart<'_, '_>, unit: &DumpUnit, axis: &Decades) -> Result<()> {
     let size = if unit.profile.len() > 400 { 4 } else { 7 };
     let is_beyond = |point: &&ProfilePoint| !point.error.0.is_finite() || point.error.0 > point.limit.0;
-    let at = |point: &ProfilePoint| (position(point), axis.placed(point.error.0));
+    let at = |point: &ProfilePoint| (position(point), axis.axis_position(point.error.0));
     let within = unit.profile.iter().filter(|point| !is_beyond(point));
     let within = within.map(|point| Circle::new(at(point), size, PASS.mix(0.85).filled()));
     chart.draw_series(within).map_err(internal)?;
@@ -197,10 +197,10 @@ fn culprit(area: &Area<'_>, chart: &mut Chart<'_, '_>, unit: &DumpUnit, from: i3
         limit: culprit.metrics.get("limit").copied().unwrap_or(Number(0.0)),
         suspect: true,
     };
-    let axis = Decades::of(&unit.profile);
+    let axis = Decades::from_profile(&unit.profile);
     let ends = [(position(point), axis.floor), (position(point), axis.top)];
     chart.draw_series(DashedLineSeries::new(ends, 10, 8, ALARM.stroke_width(4))).map_err(internal)?;
-    let at = (position(point), axis.placed(point.error.0));
+    let at = (position(point), axis.axis_position(point.error.0));
     chart.draw_series([Circle::new(at, 13, ALARM.stroke_width(4))]).map_err(internal)?;
     let name = drawable(&culprit.op, 70);
     let (width, _) = area.estimate_text_size(&name, &style(26, ALARM)).map_err(internal)?;

@@ -7,7 +7,7 @@ use super::heat::{self, Frame};
 use super::{Area, FAINT, INK, drawable, internal, picture, pixel, style, text};
 use crate::error::Result;
 use crate::report::error_place;
-use crate::report::escape::Target;
+use crate::report::escape::TextTarget;
 use crate::report::messages::Language;
 use crate::report::writer::Writer;
 use crate::result::GateResult;
@@ -29,7 +29,7 @@ const LINE: usize = 88;
 pub fn error_map_png(result: &GateResult, language: Language) -> Result<Option<Vec<u8>>> {
     let told = result.culprit.as_ref().and_then(|culprit| Some((culprit, culprit.location.as_ref()?)));
     let Some((culprit, location)) = told.filter(|(_, location)| is_sound(location)) else { return Ok(None) };
-    let words = Writer::of(result, language, Target::Plain);
+    let words = Writer::from_result(result, language, TextTarget::Plain);
     let tall = if location.map.cells.len() > 1 { MANY_ROWS } else { ONE_ROW };
     let height = u32::try_from(TITLE + tall + BELOW).unwrap_or(WIDTH);
     let png = picture(WIDTH, height, |root| {
@@ -97,7 +97,7 @@ fn names(area: &Area<'_>, location: &ErrorLocation, tall: i32, words: &Writer) -
         location.shape.get(axis).map_or(0, |len| len.saturating_sub(1))
     };
     let name = |axis: u64| -> Result<String> {
-        let name = error_place::name_of(location, axis, words)?;
+        let name = error_place::axis_name(location, axis, words)?;
         words.phrase("plot_axis", &context! { axis, name })
     };
     let horizontal = location.map.horizontal;

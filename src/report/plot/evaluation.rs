@@ -7,10 +7,10 @@ use minijinja::context;
 use plotters::prelude::{PathElement, Polygon};
 use plotters::style::{Color, RGBColor};
 
-use super::marks::{Legend, Mark, bracket, colour_of, sign};
+use super::marks::{Legend, Mark, bracket, sign, verdict_colour};
 use super::{ALARM, Area, FAINT, GRID, INK, drawable, internal, name_of, picture, pixel, style, text, verdict};
 use crate::error::Result;
-use crate::report::escape::Target;
+use crate::report::escape::TextTarget;
 use crate::report::evaluation;
 use crate::report::messages::{Language, rounded};
 use crate::report::writer::Writer;
@@ -58,7 +58,7 @@ pub fn evaluation_png(result: &GateResult, language: Language) -> Result<Option<
         return Ok(None);
     }
     let rows: Vec<&EvaluationUnit> = all.iter().copied().take(MOST_ROWS).collect();
-    let words = Writer::of(result, language, Target::Plain);
+    let words = Writer::from_result(result, language, TextTarget::Plain);
     let axis = Axis::of(&rows);
     let tall = ROW * i32::try_from(rows.len()).unwrap_or(0);
     let legend = legend(&words)?;
@@ -174,7 +174,7 @@ struct Row<'a> {
 
 impl Row<'_> {
     fn draw(&self, area: &Area<'_>, words: &Writer) -> Result<()> {
-        let colour = colour_of(self.unit.verdict);
+        let colour = verdict_colour(self.unit.verdict);
         self.name(area, words)?;
         self.interval(area, colour)?;
         self.detectable(area)?;
@@ -254,10 +254,10 @@ impl Row<'_> {
     fn numbers(&self, area: &Area<'_>) -> Result<()> {
         let unit = self.unit;
         let score = |value: Option<Number>| value.map_or_else(|| "–".to_owned(), |value| evaluation::score(value.0));
-        let drop = unit.drop.map(|drop| evaluation::lost(drop.0, unit));
+        let drop = unit.drop.map(|drop| evaluation::drop_text(drop.0, unit));
         let scores = format!("{} → {}", score(unit.baseline), score(unit.candidate));
         text(area, &scores, (NUMBERS, self.at - TEXT), 22, INK)?;
-        let colour = colour_of(unit.verdict);
+        let colour = verdict_colour(unit.verdict);
         text(area, &drop.unwrap_or_default(), (DROPS, self.at - TEXT), 22, colour)
     }
 }

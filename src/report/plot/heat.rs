@@ -5,7 +5,7 @@ use plotters::style::{Color, RGBColor};
 
 use super::{Area, CANDIDATE, GRID, INK, PAPER, internal, pixel, style, text};
 use crate::error::Result;
-use crate::report::messages::short;
+use crate::report::messages::short_number;
 
 /// Decades below the largest error that are told apart.
 const DECADES: f64 = 3.0;
@@ -79,7 +79,7 @@ pub(super) fn scale(
     /// Steps of the scale, and the width of one.
     const STEPS: i32 = 60;
     const STEP: i32 = 6;
-    let low = short(largest / 10_f64.powf(DECADES));
+    let low = short_number(largest / 10_f64.powf(DECADES));
     text(area, &low, (left, top), size, INK)?;
     let (width, _) = area.estimate_text_size(&low, &style(size, INK)).map_err(internal)?;
     let left = left + pixel(width) + 16;
@@ -89,11 +89,11 @@ pub(super) fn scale(
         area.draw(&Rectangle::new(corners, colour(error, largest).filled())).map_err(internal)?;
     }
     let left = left + STEPS * STEP + 16;
-    text(area, &short(largest), (left, top), size, INK)?;
+    text(area, &short_number(largest), (left, top), size, INK)?;
     if !has_infinite {
         return Ok(());
     }
-    let (width, _) = area.estimate_text_size(&short(largest), &style(size, INK)).map_err(internal)?;
+    let (width, _) = area.estimate_text_size(&short_number(largest), &style(size, INK)).map_err(internal)?;
     let left = left + pixel(width) + 60;
     area.draw(&Rectangle::new([(left, top), (left + 40, top + 26)], INK.filled())).map_err(internal)?;
     text(area, "NaN / inf", (left + 56, top), size, INK)

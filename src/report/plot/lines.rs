@@ -9,7 +9,7 @@ use plotters::style::{Color, RGBAColor, ShapeStyle};
 use super::marks::colour_of_side;
 use super::{FAINT, GRID, INK, PAPER, internal, style};
 use crate::error::Result;
-use crate::report::curve::Shown;
+use crate::report::curve::DrawnCurve;
 use crate::verdict::Side;
 
 /// Up to this many points every point is drawn as a dot.
@@ -20,7 +20,7 @@ pub(super) const SMOOTHED: usize = 200;
 pub(super) type LinearChart<'a, 'b> = ChartContext<'a, BitMapBackend<'b>, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
 
 /// The range of steps with a little room; one step gets room on both sides.
-pub(super) fn steps(shown: &Shown) -> Range<f64> {
+pub(super) fn step_range(shown: &DrawnCurve) -> Range<f64> {
     let (first, last) = (shown.step.first().copied().unwrap_or(0.0), shown.step.last().copied().unwrap_or(1.0));
     let room = ((last - first) * 0.01).max(0.5).max(last.abs() * 1e-9);
     first - room..last + room
@@ -47,7 +47,7 @@ pub(super) fn axes(chart: &mut LinearChart<'_, '_>, value: &dyn Fn(&f64) -> Stri
     mesh.draw().map_err(internal)
 }
 
-pub(super) fn line(colour: RGBAColor, width: u32) -> ShapeStyle {
+pub(super) fn line_style(colour: RGBAColor, width: u32) -> ShapeStyle {
     ShapeStyle { color: colour, filled: false, stroke_width: width }
 }
 

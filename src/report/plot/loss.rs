@@ -6,15 +6,15 @@ use minijinja::context;
 use plotters::prelude::{AreaSeries, ChartBuilder, Circle, Cross, DashedLineSeries, Rectangle, TriangleMarker};
 use plotters::style::Color;
 
-use super::lines::{FEW, LinearChart, SMOOTHED, axes, dots, line, polyline, steps};
-use super::marks::{Legend, Mark, along, colour_of_side, width_of_side};
+use super::lines::{FEW, LinearChart, SMOOTHED, axes, dots, line_style, polyline, step_range};
+use super::marks::{Legend, Mark, colour_of_side, dot_places, width_of_side};
 use super::{
     ALARM, Area, BASELINE, FAINT, INK, difference, drawable, internal, name_of, picture, pixel, text, verdict,
 };
 use crate::error::Result;
-use crate::report::curve::{self, Shown, ShownWindow, Spike};
-use crate::report::escape::Target;
-use crate::report::messages::{Language, short};
+use crate::report::curve::{self, DrawnCurve, DrawnWindow, Spike};
+use crate::report::escape::TextTarget;
+use crate::report::messages::{Language, short_number};
 use crate::report::writer::{Writer, safe};
 use crate::report::{outcomes, phrases};
 use crate::result::GateResult;
@@ -29,9 +29,9 @@ const UPPER: u32 = 520;
 
 /// Draws the curve that a report shows first; `None` where no curve was judged.
 pub fn loss_png(result: &GateResult, language: Language) -> Result<Option<Vec<u8>>> {
-    let words = Writer::of(result, language, Target::Plain);
-    let Some(unit) = curve::leading(result) else { return Ok(None) };
-    let shown = Shown::of(unit);
+    let words = Writer::from_result(result, language, TextTarget::Plain);
+    let Some(unit) = curve::leading_curve(result) else { return Ok(None) };
+    let shown = DrawnCurve::from_unit(unit);
     if shown.step.is_empty() {
         return Ok(None);
     }
@@ -40,7 +40,7 @@ pub fn loss_png(result: &GateResult, language: Language) -> Result<Option<Vec<u8
     let bytes = picture(WIDTH, title_height + PANELS, |root| {
         let (head, panels) = root.split_vertically(title_height);
         title(&head, unit, &legend, &words)?;
-        if shown.is_alone() {
+        if shown.has_no_baseline() {
             return curves(&panels, unit, &shown);
         }
         let (upper, lower) = panels.split_vertically(UPPER);
@@ -59,8 +59,8 @@ fn title(area: &Area<'_>, unit: &CurveUnit, legend: &Legend, words: &Writer) -> 
     legend.draw(area, 78)
 }
 
-fn legend(unit: &CurveUnit, shown: &Shown, words: &Writer) -> Result<Legend> {
-    let sides = if shown.is_alone() { &[Side::Candidate][..] } else { &[Side::Baseline, Side::Candidate][..] };
+fn legend(unit: &CurveUnit, shown: &DrawnCurve, words: &Writer) -> Result<Legend> {
+    let sides = if shown.has_no_baseline() { &[Side::Candidate][..] } else { &[Side::Baseline, Side::Candidate][..] };
     let mut entries = Vec::new();
     for side in sides {
         entries.push((Mark::Line(*side), name_of(*side, words)?));
@@ -74,7 +74,7 @@ fn legend(unit: &CurveUnit, shown: &Shown, words: &Writer) -> Result<Legend> {
     if !shown.broken.is_empty() {
         entries.push((Mark::Crossed(ALARM), words.word("plot_not_finite")?));
     }
-    if !shown.missing().is_empty() {
+    if !shown.missing_stretches().is_empty() {
         let missing = context! { candidate => safe(name_of(Side::Candidate, words)?) };
         entries.push((Mark::Band(FAINT), words.phrase("plot_missing", &missing)?));
     }
@@ -94,21 +94,21 @@ fn legend(unit: &CurveUnit, shown: &Shown, words: &Writer) -> Result<Legend> {
 /// The verdict, and the rule that it follows from with its value and its limit.
 fn reason(unit: &CurveUnit, words: &Writer) -> Result<String> {
     let word = verdict(unit.verdict, words)?;
-    let Some(rule) = curve::failed(unit) else { return Ok(word) };
+    let Some(rule) = curve::deciding_rule(unit) else { return Ok(word) };
     let name = phrases::find(&format!("rule_{}", rule.rule), words.language());
     let name = match name {
         Some(_) => words.phrase(&format!("rule_{}", rule.rule), &context! { steps => unit.paired })?,
         None => drawable(&rule.rule, 40),
     };
     let limit = if rule.verdict == Verdict::Warn { rule.warn } else { rule.fail.or(rule.warn) };
-    let bound = safe(outcomes::bound(limit, rule.unit, rule.direction, words)?);
-    let value = safe(outcomes::measured(rule, words)?);
+    let bound = safe(outcomes::bound_text(limit, rule.unit, rule.direction, words)?);
+    let value = safe(outcomes::measured_text(rule, words)?);
     words.phrase("plot_reason", &context! { verdict => safe(word), rule => safe(name), value, bound })
 }
 
 /// The range of values with a little room; single spikes are cut so that the curve stays readable.
-fn values(shown: &Shown) -> Range<f64> {
-    let ends = shown.ends().unwrap_or((0.0, 1.0));
+fn values(shown: &DrawnCurve) -> Range<f64> {
+    let ends = shown.value_range().unwrap_or((0.0, 1.0));
     let both = shown.baseline.iter().chain(&shown.candidate).flatten();
     let mut all: Vec<f64> = both.copied().filter(|value| (ends.0..=ends.1).contains(value)).collect();
     all.sort_by(f64::total_cmp);
@@ -123,16 +123,16 @@ fn values(shown: &Shown) -> Range<f64> {
     lowest - room..highest + room
 }
 
-fn curves(area: &Area<'_>, unit: &CurveUnit, shown: &Shown) -> Result<()> {
+fn curves(area: &Area<'_>, unit: &CurveUnit, shown: &DrawnCurve) -> Result<()> {
     let range = values(shown);
     let mut chart = ChartBuilder::on(area)
         .margin_right(56)
         .margin_top(16)
         .x_label_area_size(56)
         .y_label_area_size(150)
-        .build_cartesian_2d(steps(shown), range.clone())
+        .build_cartesian_2d(step_range(shown), range.clone())
         .map_err(internal)?;
-    axes(&mut chart, &|value| short(*value), None)?;
+    axes(&mut chart, &|value| short_number(*value), None)?;
     band(&mut chart, shown, &range)?;
     missing(&mut chart, shown, &range)?;
     broken(&mut chart, shown, &range)?;
@@ -145,8 +145,8 @@ fn curves(area: &Area<'_>, unit: &CurveUnit, shown: &Shown) -> Result<()> {
 }
 
 /// A ring around the top of a spike, which is one step of perhaps thousands.
-fn peak(chart: &mut LinearChart<'_, '_>, unit: &CurveUnit, shown: &Shown, range: &Range<f64>) -> Result<()> {
-    let Some(spike) = Spike::of(unit) else { return Ok(()) };
+fn peak(chart: &mut LinearChart<'_, '_>, unit: &CurveUnit, shown: &DrawnCurve, range: &Range<f64>) -> Result<()> {
+    let Some(spike) = Spike::from_curve(unit) else { return Ok(()) };
     let mut points = shown.step.iter().zip(&shown.candidate);
     let top = points.find_map(|(step, value)| value.filter(|_| step.total_cmp(&spike.step).is_eq()));
     let ring =
@@ -155,7 +155,7 @@ fn peak(chart: &mut LinearChart<'_, '_>, unit: &CurveUnit, shown: &Shown, range:
 }
 
 /// The recorded noise around the baseline.
-fn band(chart: &mut LinearChart<'_, '_>, shown: &Shown, range: &Range<f64>) -> Result<()> {
+fn band(chart: &mut LinearChart<'_, '_>, shown: &DrawnCurve, range: &Range<f64>) -> Result<()> {
     let points = shown.step.iter().zip(&shown.baseline).zip(&shown.band);
     let around: Vec<(f64, f64, f64)> = points
         .filter_map(|((step, value), band)| Some((*step, (*value)?, *band)))
@@ -176,8 +176,8 @@ fn band(chart: &mut LinearChart<'_, '_>, shown: &Shown, range: &Range<f64>) -> R
 }
 
 /// A grey stripe over each stretch of steps that the candidate lacks.
-fn missing(chart: &mut LinearChart<'_, '_>, shown: &Shown, range: &Range<f64>) -> Result<()> {
-    for (first, last) in shown.missing() {
+fn missing(chart: &mut LinearChart<'_, '_>, shown: &DrawnCurve, range: &Range<f64>) -> Result<()> {
+    for (first, last) in shown.missing_stretches() {
         let stripe = Rectangle::new([(first - 0.5, range.start), (last + 0.5, range.end)], FAINT.mix(0.18).filled());
         chart.draw_series(std::iter::once(stripe)).map_err(internal)?;
     }
@@ -185,7 +185,7 @@ fn missing(chart: &mut LinearChart<'_, '_>, shown: &Shown, range: &Range<f64>) -
 }
 
 /// A red stripe over each stretch of steps at which one side is not finite.
-fn broken(chart: &mut LinearChart<'_, '_>, shown: &Shown, range: &Range<f64>) -> Result<()> {
+fn broken(chart: &mut LinearChart<'_, '_>, shown: &DrawnCurve, range: &Range<f64>) -> Result<()> {
     for (first, last) in &shown.broken {
         let series = AreaSeries::new([(*first, range.end), (*last, range.end)], range.start, ALARM.mix(0.12));
         chart.draw_series(series).map_err(internal)?;
@@ -201,7 +201,7 @@ fn broken(chart: &mut LinearChart<'_, '_>, shown: &Shown, range: &Range<f64>) ->
 /// The baseline is drawn wider, so that it shows on both sides of a candidate that covers it.
 fn curve_line(
     chart: &mut LinearChart<'_, '_>,
-    shown: &Shown,
+    shown: &DrawnCurve,
     values: &[Option<f64>],
     side: Side,
     range: &Range<f64>,
@@ -214,16 +214,16 @@ fn curve_line(
     for stretch in shown.stretches(values) {
         let raw: Vec<(f64, f64)> = stretch.iter().map(|(step, value)| (*step, clamp(*value))).collect();
         if is_rl {
-            polyline(chart, &raw, line(colour.mix(0.4), 2))?;
+            polyline(chart, &raw, line_style(colour.mix(0.4), 2))?;
         } else if shown.step.len() < SMOOTHED {
-            polyline(chart, &raw, line(colour.to_rgba(), width))?;
-            dotted.extend(along(&raw, |(step, _)| *step, span, side));
+            polyline(chart, &raw, line_style(colour.to_rgba(), width))?;
+            dotted.extend(dot_places(&raw, |(step, _)| *step, span, side));
         } else {
-            polyline(chart, &raw, line(colour.mix(0.3), 2))?;
+            polyline(chart, &raw, line_style(colour.mix(0.3), 2))?;
             let smooth: Vec<_> =
                 curve::smooth(&stretch).into_iter().map(|(step, value)| (step, clamp(value))).collect();
-            polyline(chart, &smooth, line(colour.to_rgba(), width))?;
-            dotted.extend(along(&smooth, |(step, _)| *step, span, side));
+            polyline(chart, &smooth, line_style(colour.to_rgba(), width))?;
+            dotted.extend(dot_places(&smooth, |(step, _)| *step, span, side));
         }
         let cut =
             stretch.iter().filter(|(_, value)| !range.contains(value)).map(|(step, value)| (*step, clamp(*value)));
@@ -232,11 +232,11 @@ fn curve_line(
             dotted.extend(&raw);
         }
     }
-    let mean = |window: &ShownWindow| if side == Side::Baseline { window.baseline } else { window.candidate };
+    let mean = |window: &DrawnWindow| if side == Side::Baseline { window.baseline } else { window.candidate };
     let steps = shown.windows.iter().filter(|window| mean(window).is_finite());
     let thick: Vec<(f64, f64)> =
         steps.flat_map(|window| [window.steps.0, window.steps.1].map(|step| (step, clamp(mean(window))))).collect();
-    polyline(chart, &thick, line(colour.to_rgba(), width))?;
+    polyline(chart, &thick, line_style(colour.to_rgba(), width))?;
     let middles = shown.windows.iter().filter(|window| mean(window).is_finite());
     dotted.extend(middles.map(|window| (window.steps.0.midpoint(window.steps.1), clamp(mean(window)))));
     dots(chart, &dotted, side)
@@ -260,13 +260,13 @@ mod tests {
     fn ranges_stay_finite_whatever_the_values() {
         for extreme in [f64::MAX, f64::MIN, 1.7e308, -1.7e308, 1e300, 5e-324, f64::INFINITY, f64::NAN] {
             for other in [1.0, -1.0, 0.0, 1.7e308, -1.7e308] {
-                let shown = Shown {
+                let shown = DrawnCurve {
                     step: vec![1.0, 1e18],
                     baseline: vec![Some(other), Some(2.0)],
                     candidate: vec![Some(extreme), Some(2.0)],
-                    ..Shown::default()
+                    ..DrawnCurve::default()
                 };
-                for range in [values(&shown), steps(&shown)] {
+                for range in [values(&shown), step_range(&shown)] {
                     let span = range.end - range.start;
                     assert!(span.is_finite() && span > 0.0, "{extreme:e} {other:e}: {range:?}");
                 }

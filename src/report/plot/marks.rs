@@ -214,7 +214,7 @@ pub(super) fn width_of_side(side: Side) -> u32 {
 }
 
 /// The colour of a verdict, as the page has it.
-pub(super) fn colour_of(verdict: Verdict) -> RGBColor {
+pub(super) fn verdict_colour(verdict: Verdict) -> RGBColor {
     match verdict {
         Verdict::Fail => ALARM,
         Verdict::Warn => WARN,
@@ -226,7 +226,7 @@ pub(super) fn colour_of(verdict: Verdict) -> RGBColor {
 
 /// The sign of a verdict: a square fails, a triangle warns, a hollow diamond is incomplete, a disc passes.
 pub(super) fn sign(area: &Area<'_>, verdict: Verdict, (at, middle): (i32, i32)) -> Result<()> {
-    let colour = colour_of(verdict);
+    let colour = verdict_colour(verdict);
     match verdict {
         Verdict::Fail => {
             let corners = [(at - 9, middle - 9), (at + 9, middle + 9)];
@@ -286,7 +286,7 @@ pub(super) fn bar(
 }
 
 /// Places along a line at which the dot of its side is drawn: about ten, at different places for each side.
-pub(super) fn along<T: Copy>(
+pub(super) fn dot_places<T: Copy>(
     points: &[T],
     across: impl Fn(&T) -> f64,
     (first, last): (f64, f64),

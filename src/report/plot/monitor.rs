@@ -6,13 +6,13 @@ use plotters::style::Color;
 
 use super::heat::{self, Frame};
 use super::lines::FEW;
-use super::marks::{along, colour_of_side, width_of_side};
+use super::marks::{colour_of_side, dot_places, width_of_side};
 use super::{ALARM, Area, FAINT, INK, dot, drawable, internal, name_of, picture, pixel, style, text, width_of};
 use crate::error::Result;
 use crate::judge::monitor::picture::layer_of;
 use crate::report::ends;
-use crate::report::escape::Target;
-use crate::report::messages::{Language, short};
+use crate::report::escape::TextTarget;
+use crate::report::messages::{Language, short_number};
 use crate::report::writer::Writer;
 use crate::result::GateResult;
 use crate::result::number::Number;
@@ -43,7 +43,7 @@ pub fn monitor_png(result: &GateResult, language: Language) -> Result<Option<Vec
     let worst = || drawn().max_by_key(|unit| (unit.verdict, std::cmp::Reverse(unit.rank)));
     let Some(unit) = drawn().find(is_named).or_else(worst) else { return Ok(None) };
     let Some(map) = &unit.heatmap else { return Ok(None) };
-    let words = Writer::of(result, language, Target::Plain);
+    let words = Writer::from_result(result, language, TextTarget::Plain);
     let series = unit.culprit_series.as_ref().filter(|series| is_drawable(series));
     let height = TITLE + MAP + BELOW + if series.is_some() { LINES } else { 0 };
     let png = picture(WIDTH, u32::try_from(height).unwrap_or(WIDTH), |root| {
@@ -133,7 +133,7 @@ fn lines(area: &Area<'_>, series: &CurveSeries, culprit: &Culprit, words: &Write
     text(area, &words.phrase("plot_monitor_series", &context! { statistic, name })?, (40, top), 26, INK)?;
     let frame = Frame { left: LEFT, top: top + 44, wide: pixel(WIDTH) - LEFT - RIGHT, tall: LINES - 90 };
     let both = series.baseline.iter().chain(&series.candidate).flatten();
-    let ends = ends::usual(both.map(|value| value.0));
+    let ends = ends::usual_range(both.map(|value| value.0));
     frame.draw(area)?;
     for (side, values, down) in [(Side::Baseline, &series.baseline, 0), (Side::Candidate, &series.candidate, 40)] {
         let line = SideLine { frame, ends: ends.unwrap_or((0.0, 1.0)), side };
@@ -144,7 +144,7 @@ fn lines(area: &Area<'_>, series: &CurveSeries, culprit: &Culprit, words: &Write
     if let Some((low, high)) = ends {
         let columns = [(high, frame.top), (low, frame.top + frame.tall - 24)];
         for (value, top) in columns {
-            let said = short(value);
+            let said = short_number(value);
             text(area, &said, (LEFT - 16 - width_of(&said, 22), top), 22, FAINT)?;
         }
     }
@@ -180,7 +180,7 @@ impl SideLine {
                 piece.iter().filter_map(|(place, value)| Some(self.at((*place, len), (*value)?))).collect();
             let span = (f64::from(self.frame.left), f64::from(self.frame.left + self.frame.wide));
             let marked =
-                if len <= FEW { points.clone() } else { along(&points, |at| f64::from(at.0), span, self.side) };
+                if len <= FEW { points.clone() } else { dot_places(&points, |at| f64::from(at.0), span, self.side) };
             area.draw(&PathElement::new(points, colour.stroke_width(width_of_side(self.side)))).map_err(internal)?;
             marked.into_iter().try_for_each(|at| dot(area, self.side, at, self.size(), colour))?;
         }

@@ -13,11 +13,11 @@ use super::{
 };
 use crate::error::Result;
 use crate::report::ends::{self, within_axes};
-use crate::report::escape::Target;
+use crate::report::escape::TextTarget;
 use crate::report::messages::{Language, duration};
 use crate::report::palette;
 use crate::report::performance;
-use crate::report::sides::spaced;
+use crate::report::sides::spaced_word;
 use crate::report::writer::Writer;
 use crate::result::GateResult;
 use crate::result::unit::{PerformanceUnit, Phase, Phases, StepTime, profiles};
@@ -57,9 +57,9 @@ const PHASES: [(Phase, RGBColor, Hatch); 3] = [
 /// # Errors
 /// Where the picture cannot be drawn.
 pub fn performance_png(result: &GateResult, language: Language) -> Result<Option<Vec<u8>>> {
-    let Some(leading) = performance::leading(result) else { return Ok(None) };
+    let Some(leading) = performance::leading_unit(result) else { return Ok(None) };
     let (Some(time), Some(phases)) = (&leading.step_time, &leading.phases) else { return Ok(None) };
-    let words = Writer::of(result, language, Target::Plain);
+    let words = Writer::from_result(result, language, TextTarget::Plain);
     let ranks = shown_ranks(result, leading);
     let parts = parts(leading, time, phases, &words)?;
     let bars = bars_height(ranks.len());
@@ -78,7 +78,7 @@ pub fn performance_png(result: &GateResult, language: Language) -> Result<Option
 fn title(area: &Area<'_>, unit: &PerformanceUnit, time: &StepTime, words: &Writer) -> Result<()> {
     let context = context! {
         baseline => time.baseline.0, candidate => time.candidate.0, rank => unit.rank,
-        change => performance::change(time.ratio.0), noise => time.noise.0,
+        change => performance::change_text(time.ratio.0), noise => time.noise.0,
     };
     text(area, &words.phrase("plot_performance", &context)?, (LEFT, 24), 34, INK)
 }
@@ -162,7 +162,7 @@ fn phase_legend(area: &Area<'_>, top: i32, is_single: bool, words: &Writer) -> R
     if is_single {
         return Ok(());
     }
-    let spaced = |name: String| spaced(&name, words.language());
+    let spaced = |name: String| spaced_word(&name, words.language());
     let [baseline, candidate] = [Side::Baseline, Side::Candidate].map(|side| name_of(side, words).map(spaced));
     let said = words.phrase("plot_performance_bars", &context! { baseline => baseline?, candidate => candidate? })?;
     text(area, &said, (LEFT, top + 4), 24, FAINT)
@@ -291,7 +291,7 @@ fn bounds(levels: &[f64]) -> (f64, f64) {
 fn steps(area: &Area<'_>, top: i32, unit: &PerformanceUnit, time: &StepTime, words: &Writer) -> Result<()> {
     text(area, &words.word("plot_performance_steps")?, (LEFT, top + 14), 28, INK)?;
     let Some(sides) = &unit.periods else { return Ok(()) };
-    let usual = ends::usual(sides.iter().flatten().map(|period| period.1.0)).unwrap_or((0.0, 1.0));
+    let usual = ends::usual_range(sides.iter().flatten().map(|period| period.1.0)).unwrap_or((0.0, 1.0));
     let (low, high) = bounds(&[usual.0, usual.1]);
     let margin = (high - low) * 0.08;
     let (low, high) = ((low - margin).max(0.0), high + margin);

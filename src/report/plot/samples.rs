@@ -8,8 +8,8 @@ use super::marks::{Legend, Mark, colour_of_side};
 use super::{ALARM, Area, FAINT, GRID, INK, dot, drawable, internal, name_of, picture, pixel, text};
 use crate::error::Result;
 use crate::report::ends::{self, within_axes};
-use crate::report::escape::Target;
-use crate::report::messages::{Language, short};
+use crate::report::escape::TextTarget;
+use crate::report::messages::{Language, short_number};
 use crate::report::writer::Writer;
 use crate::result::GateResult;
 use crate::result::number::Number;
@@ -42,7 +42,7 @@ pub fn samples_png(result: &GateResult, language: Language) -> Result<Option<Vec
     if rules.is_empty() {
         return Ok(None);
     }
-    let words = Writer::of(result, language, Target::Plain);
+    let words = Writer::from_result(result, language, TextTarget::Plain);
     let has_broken = rules.iter().flat_map(|(_, rule)| rule.numbers.iter().flatten()).any(|value| !value.0.is_finite());
     let legend = legend(has_broken, &words)?;
     let title = TITLE + legend.height();
@@ -87,10 +87,10 @@ fn draw(area: &Area<'_>, name: &str, rule: &SampleRule, frame: Frame) -> Result<
     let ink = if rule.verdict >= Verdict::Fail { ALARM } else { INK };
     text(area, &drawable(name, 30), (24, frame.top + 10), 24, ink)?;
     let [baseline, candidate] = &rule.numbers;
-    let ends = ends::usual(baseline.iter().chain(candidate).map(|number| number.0));
+    let ends = ends::usual_range(baseline.iter().chain(candidate).map(|number| number.0));
     let (low, high) = ends.unwrap_or((0.0, 1.0));
     if ends.is_some() {
-        text(area, &format!("{} … {}", short(low), short(high)), (24, frame.top + 42), 22, FAINT)?;
+        text(area, &format!("{} … {}", short_number(low), short_number(high)), (24, frame.top + 42), 22, FAINT)?;
     }
     dots(area, baseline, (frame, [low, high]), frame.top + 20, Side::Baseline)?;
     dots(area, candidate, (frame, [low, high]), frame.top + 44, Side::Candidate)?;

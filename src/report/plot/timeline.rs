@@ -5,13 +5,13 @@ use plotters::prelude::{Cross, PathElement, TriangleMarker};
 use plotters::style::{Color, RGBColor};
 
 use super::heat::Frame;
-use super::marks::{Legend, Mark, along, colour_of_side, width_of_side};
+use super::marks::{Legend, Mark, colour_of_side, dot_places, width_of_side};
 use super::{ALARM, Area, FAINT, INK, dot, internal, name_of, picture, pixel, style, text};
 use crate::error::Result;
 use crate::kind::Role;
 use crate::report::ends;
-use crate::report::escape::Target;
-use crate::report::messages::{Language, short};
+use crate::report::escape::TextTarget;
+use crate::report::messages::{Language, short_number};
 use crate::report::timeline;
 use crate::report::writer::Writer;
 use crate::result::GateResult;
@@ -47,8 +47,10 @@ struct Panel {
 
 /// Draws the course of the candidate; `None` where nothing of it is worth a picture.
 pub fn timeline_png(result: &GateResult, language: Language) -> Result<Option<Vec<u8>>> {
-    let Some(timeline) = result.timeline.as_ref().filter(|_| timeline::is_told(result)) else { return Ok(None) };
-    let words = Writer::of(result, language, Target::Plain);
+    let Some(timeline) = result.timeline.as_ref().filter(|_| timeline::has_explanation(result)) else {
+        return Ok(None);
+    };
+    let words = Writer::from_result(result, language, TextTarget::Plain);
     let panels = panels(result, &timeline.candidate, timeline.baseline.as_ref(), &words)?;
     let steps = || panels.iter().flat_map(|panel| &panel.lines).flat_map(|line| &line.points).map(|(step, _)| *step);
     let (first, last) = (steps().fold(f64::INFINITY, f64::min), steps().fold(f64::NEG_INFINITY, f64::max));
@@ -165,11 +167,11 @@ fn draw(area: &Area<'_>, panel: &Panel, frame: Frame, range: (f64, f64)) -> Resu
     let all = panel.lines.iter().flat_map(|line| &line.points).map(|(_, value)| *value);
     frame.draw(area)?;
     text(area, &panel.name, (24, frame.top + frame.tall / 2 - 14), 26, INK)?;
-    let ends = ends::usual(all);
+    let ends = ends::usual_range(all);
     let (low, high) = ends.unwrap_or((0.0, 1.0));
     if ends.is_some() {
-        text(area, &short(high), (150, frame.top), 22, FAINT)?;
-        text(area, &short(low), (150, frame.top + frame.tall - 24), 22, FAINT)?;
+        text(area, &short_number(high), (150, frame.top), 22, FAINT)?;
+        text(area, &short_number(low), (150, frame.top + frame.tall - 24), 22, FAINT)?;
     }
     let (bottom, top) = (shown(low), shown(high));
     let span = if top > bottom { top - bottom } else { 1.0 };
@@ -200,7 +202,7 @@ fn draw(area: &Area<'_>, panel: &Panel, frame: Frame, range: (f64, f64)) -> Resu
 /// A piece of a side's line with its dots.
 fn stroke(area: &Area<'_>, piece: Vec<(i32, i32)>, (left, right): (i32, i32), side: Side) -> Result<()> {
     let (colour, ends) = (colour_of_side(side), (f64::from(left), f64::from(right)));
-    let marked = along(&piece, |(across, _)| f64::from(*across), ends, side);
+    let marked = dot_places(&piece, |(across, _)| f64::from(*across), ends, side);
     // Panels are low: a line as thick as in the picture of the loss would hide its own course.
     let width = width_of_side(side).min(5);
     area.draw(&PathElement::new(piece, colour.stroke_width(width))).map_err(internal)?;

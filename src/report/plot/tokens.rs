@@ -7,7 +7,7 @@ use plotters::style::Color;
 use super::heat::{self, Frame};
 use super::{ALARM, Area, INK, internal, picture, pixel, text};
 use crate::error::Result;
-use crate::report::escape::Target;
+use crate::report::escape::TextTarget;
 use crate::report::messages::Language;
 use crate::report::writer::Writer;
 use crate::result::GateResult;
@@ -33,7 +33,7 @@ pub fn tokens_png(result: &GateResult, language: Language) -> Result<Option<Vec<
     let Some(unit) = drawn.max_by_key(|unit| (unit.verdict, unit.side == LogprobsSide::Candidate)) else {
         return Ok(None);
     };
-    let words = Writer::of(result, language, Target::Plain);
+    let words = Writer::from_result(result, language, TextTarget::Plain);
     let rows = i32::try_from(unit.map.len()).unwrap_or(i32::MAX);
     let frame = Frame { left: LEFT, top: TITLE, wide: pixel(WIDTH) - LEFT - RIGHT, tall: ROW * rows };
     let height = u32::try_from(TITLE + frame.tall + BELOW).unwrap_or(WIDTH);

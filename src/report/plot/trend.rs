@@ -13,14 +13,14 @@ use plotters::prelude::{
 };
 use plotters::style::{Color, ShapeStyle};
 
-use super::marks::{Legend, Mark, colour_of};
+use super::marks::{Legend, Mark, verdict_colour};
 use super::{
     ALARM, Area, FAINT, GRID, INK, PAPER, WARN, drawable, internal, picture, pixel, style, text, verdict, words,
 };
 use crate::error::Result;
 use crate::history::moment::{instant, noon};
 use crate::report::ends::{self, within_axes};
-use crate::report::messages::{Language, short, tick};
+use crate::report::messages::{Language, short_number, tick};
 use crate::report::writer::Writer;
 use crate::result::outcome::{LimitDirection, RuleKind, ValueUnit};
 use crate::result::trend::{Change, Drift, Limit, Trend};
@@ -104,7 +104,7 @@ struct Frame {
 impl Frame {
     /// Around the finite values, the limits that are near, and a drift's way to its limit; `None` without a value.
     fn around(trend: &Trend) -> Option<Self> {
-        let ends = ends::usual(trend.last.iter().map(|run| run.value.0))?;
+        let ends = ends::usual_range(trend.last.iter().map(|run| run.value.0))?;
         let values = || trend.last.iter().map(|run| run.value.0);
         let finite = || values().filter(|value| (ends.0..=ends.1).contains(value));
         let (start, end) = (instant(&trend.last.first()?.time), instant(&trend.last.last()?.time));
@@ -228,7 +228,7 @@ fn heading(area: &Area<'_>, trend: &Trend, words: &Writer) -> Result<()> {
 /// A value of a rule with its unit, as on the axes of the other pictures.
 fn written(value: f64, trend: &Trend) -> String {
     let (unit, _) = RuleKind::held(&trend.rule);
-    if unit == ValueUnit::Relative { tick(value) } else { short(value) }
+    if unit == ValueUnit::Relative { tick(value) } else { short_number(value) }
 }
 
 fn limits_in_words(trend: &Trend, words: &Writer) -> Result<String> {
@@ -298,7 +298,7 @@ fn signs<Y: Ranged<ValueType = f64>>(
     places: &[(f64, f64)],
     verdict: Verdict,
 ) -> Result<()> {
-    let fill = colour_of(verdict).filled();
+    let fill = verdict_colour(verdict).filled();
     match verdict {
         Verdict::Pass => chart.draw_series(places.iter().map(|at| Circle::new(*at, 5, fill))).map_err(internal)?,
         Verdict::Fail => {
@@ -311,7 +311,7 @@ fn signs<Y: Ranged<ValueType = f64>>(
         }
         Verdict::Incomplete | Verdict::Skipped => {
             let corners = [(0, -8), (8, 0), (0, 8), (-8, 0), (0, -8)];
-            let line = colour_of(verdict).stroke_width(3);
+            let line = verdict_colour(verdict).stroke_width(3);
             let diamond = |at: &(f64, f64)| EmptyElement::at(*at) + PathElement::new(corners, line);
             chart.draw_series(places.iter().map(diamond)).map_err(internal)?
         }

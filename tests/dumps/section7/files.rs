@@ -3,7 +3,7 @@
 use std::fs;
 
 use precision_gate::msprobe::dump::Matching;
-use precision_gate::msprobe::table::Table;
+use precision_gate::msprobe::table::MsprobeTable;
 use precision_gate::read::dump::DumpFolder;
 
 use super::{CHECKSUM, NO_CHECKSUM};
@@ -11,7 +11,7 @@ use crate::dumps::build::{Compared, Item, Op, Tensor, dump, x};
 use crate::dumps::support::{look, tables};
 
 /// The only table of two dumps of `records`, one per side, written as `name`.
-fn table_of(name: &str, gpu: &str, npu: &str) -> Option<Table> {
+fn table_of(name: &str, gpu: &str, npu: &str) -> Option<MsprobeTable> {
     let folder = tempfile::tempdir().expect("a folder");
     for (side, text) in [("gpu", gpu), ("npu", npu)] {
         let path = folder.path().join(side).join("step2/rank");
@@ -28,11 +28,11 @@ fn r4_rank_folders_and_files_are_recognised() {
     for place in ["a/step3/rank7", "a/step3/rank", "a/step12/proc123", "b/graph/step1/rank0"] {
         dump(&folder.path().join(place), "statistics", &op);
     }
-    let dumps = look(&folder.path().join("a")).all::<DumpFolder>().to_vec();
+    let dumps = look(&folder.path().join("a")).artifacts::<DumpFolder>().to_vec();
     let mut places: Vec<_> = dumps.iter().map(|dump| (dump.step, dump.rank)).collect();
     places.sort_unstable();
     assert_eq!(places, [(3, None), (3, Some(7)), (12, None)]);
-    let alone = look(&folder.path().join("a/step3/rank7/dump.json")).all::<DumpFolder>().to_vec();
+    let alone = look(&folder.path().join("a/step3/rank7/dump.json")).artifacts::<DumpFolder>().to_vec();
     assert_eq!(alone.iter().map(|dump| (dump.step, dump.rank)).collect::<Vec<_>>(), [(3, Some(7))]);
     let tables = tables(&folder.path().join("b"), &folder.path().join("b"), &Matching::default());
     assert_eq!(tables[0].name, "compare_result_graph_step1_rank0");
@@ -64,7 +64,7 @@ fn r5_a_file_given_alone_finds_its_tensors() {
 fn a_data_name_cannot_lead_out_of_its_folder() {
     let folder = tempfile::tempdir().expect("a folder");
     dump(folder.path(), "tensor", &x(Tensor::f32(&[2], &[1., 2.])));
-    let dumps = look(&folder.path().join("dump.json")).all::<DumpFolder>().to_vec();
+    let dumps = look(&folder.path().join("dump.json")).artifacts::<DumpFolder>().to_vec();
     for name in ["../dump.json", "/etc/hostname", "..", "", "a/b.pt"] {
         assert!(dumps[0].open_tensor(name).is_err(), "{name}");
     }

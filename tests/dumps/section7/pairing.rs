@@ -71,7 +71,7 @@ fn p6_p7_ranks_pair_in_order_where_their_numbers_differ() {
     assert_eq!(found, ["compare_result_step0_rank0", "compare_result_step0_rank1", "compare_result_step0_rank2"]);
     std::fs::remove_dir_all(gpu.join("step0/rank10")).expect("removed");
     let (gpu, npu) = (look(&gpu), look(&npu));
-    let (pairs, missing) = unit::units(gpu.all(), npu.all());
+    let (pairs, missing) = unit::pair_units(gpu.artifacts(), npu.artifacts());
     assert!(pairs.is_empty() && missing.len() == 5, "P7: nothing pairs by position where the counts differ");
 }
 

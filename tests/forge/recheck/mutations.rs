@@ -291,7 +291,7 @@ fn outcome(value: &Value, policy: &Policy, draws: bool) -> &'static str {
     }
     if draws {
         let templates = Templates::shipped();
-        let options = summary::Options {
+        let options = summary::SummaryOptions {
             language: Language::En,
             limit: 60_000,
             pictures: &[],

@@ -25,7 +25,7 @@ struct Tally {
 
 /// The block that the comment of `result` offers, with words in place of what is to be filled in.
 fn filled(result: &GateResult) -> Option<String> {
-    let text = waiver::waivers(&defect::roots(result), &result.today, waiver::DAYS, Language::En)?;
+    let text = waiver::waivers(&defect::root_findings(result), &result.today, waiver::DAYS, Language::En)?;
     let text = OFFERED_REASONS.iter().fold(text, |text, words| text.replace(words, "reviewed by the team"));
     Some(OFFERED_OWNERS.iter().fold(text, |text, words| text.replace(words, "numerics")))
 }

@@ -88,7 +88,7 @@ struct Stream {
 }
 
 /// State of a block, for a reader.
-pub(super) enum Found {
+pub(super) enum BlockState {
     Ready(Arc<Vec<u8>>),
     Failed(Error),
     Coming,
@@ -128,7 +128,7 @@ impl BlockCache {
 
     /// State of a block for a reader. A block is reported missing, so that the reader requests it, where its stream
     /// reaches it only behind more blocks than it has room for.
-    pub(super) fn find(&self, state: &mut State, key: Key) -> Found {
+    pub(super) fn find(&self, state: &mut State, key: Key) -> BlockState {
         state.tick += 1;
         let (tick, reach) = (state.tick, (self.limit / state.streams.len().max(1)).max(1));
         let is_coming = state.is_coming(key, reach as u64);
@@ -138,15 +138,15 @@ impl BlockCache {
                 let bytes = ready.bytes.clone();
                 let of_object = state.streams.values_mut().filter(|stream| stream.object == key.0);
                 of_object.for_each(|stream| stream.used = tick);
-                return Found::Ready(bytes);
+                return BlockState::Ready(bytes);
             }
-            Some(Slot::Fetching) => return Found::Coming,
-            None if is_coming => return Found::Coming,
+            Some(Slot::Fetching) => return BlockState::Coming,
+            None if is_coming => return BlockState::Coming,
             _ => {}
         }
         match state.slots.remove(&key) {
-            Some(Slot::Failed(error)) => Found::Failed(error),
-            _ => Found::Nothing,
+            Some(Slot::Failed(error)) => BlockState::Failed(error),
+            _ => BlockState::Nothing,
         }
     }
 
@@ -165,7 +165,7 @@ impl BlockCache {
     }
 
     /// Takes note that `len` bytes of a block were read.
-    pub(super) fn consumed(&self, key: Key, len: u64) {
+    pub(super) fn note_read(&self, key: Key, len: u64) {
         if let Some(Slot::Ready(ready)) = self.lock().slots.get_mut(&key)
             && ready.unread > 0
         {
@@ -177,7 +177,7 @@ impl BlockCache {
     }
 
     /// Takes note of a stream for `range`, up to what is there or coming already; gives its number.
-    pub(super) fn begin(&self, state: &mut State, object: u64, range: Range<u64>) -> u64 {
+    pub(super) fn begin_stream(&self, state: &mut State, object: u64, range: Range<u64>) -> u64 {
         if state.streams.len() >= self.limit / 2
             && let Some(idle) = state.most_idle_stream()
         {
@@ -201,7 +201,7 @@ impl BlockCache {
     }
 
     /// Next action of stream `id`, which reads an object of `len` bytes.
-    pub(super) fn turn(&self, id: u64, len: u64) -> Turn {
+    pub(super) fn next_turn(&self, id: u64, len: u64) -> Turn {
         let mut state = self.lock();
         let Some(stream) = state.streams.get(&id).cloned() else { return Turn::Stop };
         let key = (stream.object, stream.next);
@@ -225,7 +225,7 @@ impl BlockCache {
     }
 
     /// Takes what stream `id` was given to fill; `false` where that is the end of it.
-    pub(super) fn put(&self, id: u64, key: Key, bytes: Vec<u8>, outcome: Result<()>) -> bool {
+    pub(super) fn store_block(&self, id: u64, key: Key, bytes: Vec<u8>, outcome: Result<()>) -> bool {
         let mut state = self.lock();
         let used = state.tick;
         let is_awaited = state.waiting.contains_key(&key);

@@ -14,10 +14,10 @@ pub(super) async fn run(cache: &BlockCache, object: &PooledObject, id: u64) {
     loop {
         // Before the look at the cache: what changes after it wakes us.
         let changed = cache.room.notified();
-        match cache.turn(id, len) {
+        match cache.next_turn(id, len) {
             Turn::Fill(key, mut bytes, len) => {
-                let outcome = reading.take(len, &mut bytes).await;
-                if !cache.put(id, key, bytes, outcome) {
+                let outcome = reading.append_next(len, &mut bytes).await;
+                if !cache.store_block(id, key, bytes, outcome) {
                     return;
                 }
                 patience = Instant::now() + cache.silence;

@@ -103,7 +103,7 @@ fn one_request_brings_what_was_announced() {
     let store = Arc::new(Counting::default());
     let len = 5_000_001;
     let (pool, objects) = pool(&store, 64 << 20, 1000, 2, len);
-    objects.iter().for_each(|object| pool.expect(object, 0..len));
+    objects.iter().for_each(|object| pool.prefetch(object, 0..len));
     for start in (0..len).step_by(300_000) {
         objects.iter().for_each(|object| check(&pool, object, start..len.min(start + 300_000)));
     }
@@ -139,7 +139,7 @@ fn many_readers_share_the_least_room() {
                     for reader in 0..3 {
                         let pool = &pool;
                         scope.spawn(move || {
-                            pair.iter().for_each(|object| pool.expect(object, 0..len));
+                            pair.iter().for_each(|object| pool.prefetch(object, 0..len));
                             for start in (reader * 250_000..len).step_by(750_000) {
                                 for at in (start..start + 250_000).step_by(125_000) {
                                     pair.iter().for_each(|object| check(pool, object, at..at + 125_000));
@@ -161,7 +161,7 @@ fn a_reader_gets_the_place_of_what_nobody_wants_any_more() {
         let store = Arc::new(Counting { slow: Duration::from_millis(20), ..Counting::default() });
         let (pool, objects) = pool(&store, 0, 600_000, 5, SMALLEST_BLOCK);
         for (number, object) in objects[..4].iter().enumerate() {
-            pool.expect(object, 0..SMALLEST_BLOCK);
+            pool.prefetch(object, 0..SMALLEST_BLOCK);
             wait_until("its place taken", || pool.blocks.lock().places() > number);
         }
         objects[..4].iter().for_each(|object| pool.release(object));
@@ -174,7 +174,7 @@ fn nothing_is_sent_that_there_is_no_room_for_and_nobody_is_kept_waiting_for_noth
     let store = Arc::new(Counting::default());
     let len = 100 << 20;
     let (pool, objects) = pool(&store, 0, 200, 1, len);
-    pool.expect(&objects[0], 0..len);
+    pool.prefetch(&objects[0], 0..len);
     wait_until("given up", || Arc::strong_count(&store.open) == 1 && !store.asked.lock().expect("no panic").is_empty());
     let sent = store.sent.load(Ordering::Relaxed) as u64;
     assert!(sent <= 2 * SMALLEST_BLOCK + PIECE, "{sent} bytes of {len}");
@@ -186,7 +186,7 @@ fn nothing_is_sent_that_there_is_no_room_for_and_nobody_is_kept_waiting_for_noth
 fn a_reader_that_leaves_ends_its_request() {
     let store = Arc::new(Counting::default());
     let (pool, objects) = pool(&store, 0, 60_000, 1, 100 << 20);
-    pool.expect(&objects[0], 0..100 << 20);
+    pool.prefetch(&objects[0], 0..100 << 20);
     check(&pool, &objects[0], 0..200_000);
     assert!(Arc::strong_count(&store.open) > 1);
     pool.release(&objects[0]);

@@ -2,8 +2,8 @@
 
 use super::{Suspect, View};
 use crate::compare::dump::{LeafComparison, OperationComparison};
-use crate::judge::dump::element_limits::{ALLCLOSE, KINDS, outcomes, rule_of};
-use crate::judge::dump::flow::Uncounted;
+use crate::judge::dump::element_limits::{ALLCLOSE, KINDS, element_outcomes, first_fitting_limit};
+use crate::judge::dump::flow::UncountedTensors;
 use crate::judge::dump::item::dtype_of;
 use crate::judge::dump::rules;
 use crate::judge::dump::tensor_outcome::TensorOutcome;
@@ -53,7 +53,7 @@ impl<'a> Applied<'a> {
 
 /// The selector of a limit; `*` for one that fits everything.
 fn selector(limit: &LimitRule) -> String {
-    Some(limit.name()).filter(|name| !name.is_empty()).unwrap_or_else(|| "*".to_owned())
+    Some(limit.selector()).filter(|name| !name.is_empty()).unwrap_or_else(|| "*".to_owned())
 }
 
 impl<'a> View<'a> {
@@ -71,8 +71,8 @@ impl<'a> View<'a> {
             let candidate_record = candidate.leaves.get(leaf.pair.candidate()?).and_then(Leaf::record);
             let dtype = dtype_of([baseline_record.as_ref(), candidate_record.as_ref()])?;
             let direction = OpName::parse(candidate.name).direction;
-            let (_, limit) = rule_of(&policy.dump, candidate.name, direction, Some(dtype))?;
-            Some((limit, outcomes(limit, leaf.stats()?, leaf.closeness(), dtype)?))
+            let (_, limit) = first_fitting_limit(&policy.dump, candidate.name, direction, Some(dtype))?;
+            Some((limit, element_outcomes(limit, leaf.stats()?, leaf.closeness(), dtype)?))
         };
         let Some((limit, outcomes)) = found() else { return Vec::new() };
         let applied = |(kind, outcome)| Applied { limit, kind, outcome, operation, leaf };
@@ -114,12 +114,12 @@ impl<'a> View<'a> {
     }
 
     /// The finding about tensors that a limit could not be applied to.
-    pub(super) fn uncounted_finding(&self, uncounted: &Uncounted, policy: &Policy) -> Finding {
+    pub(super) fn uncounted_finding(&self, uncounted: &UncountedTensors, policy: &Policy) -> Finding {
         let limit = policy.dump.limits.get(uncounted.rule);
         Finding::new(&rules::LIMIT_NEEDS_DATA, &uncounted.first)
             .with("unit", self.place())
             .with("selector", limit.map(selector).unwrap_or_default())
-            .with("key", limit.and_then(|limit| limit.of_elements().next()).unwrap_or_default())
+            .with("key", limit.and_then(|limit| limit.element_keys().next()).unwrap_or_default())
             .with("count", uncounted.count)
     }
 }

@@ -72,7 +72,7 @@ impl<'a> View<'a> {
         let mut after = "";
         let mut stack: Vec<String> = Vec::new();
         let mut begun = 0;
-        let frameworks = self.input.baseline.other_frameworks(self.input.candidate);
+        let frameworks = self.input.baseline.differing_frameworks(self.input.candidate);
         let mut flush = |stretch: &mut Vec<&'a str>, stack: &mut Vec<String>, side: &str, after: &str, begun: usize| {
             let severity = if begun >= optimizer { Severity::Warn } else { severity };
             if let Some(first) = stretch.first() {

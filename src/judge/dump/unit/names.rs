@@ -2,7 +2,7 @@
 
 use super::View;
 use crate::judge::dump::rules;
-use crate::pair::dump::{Prefix, Reading};
+use crate::pair::dump::{ModulePrefix, PrefixReading};
 use crate::result::finding::Finding;
 use crate::verdict::Side;
 
@@ -10,8 +10,8 @@ impl View<'_> {
     /// A prefix that was left out, or several that could be.
     pub(super) fn prefix_finding(&self) -> Option<Finding> {
         match &self.input.comparison.prefix {
-            Prefix::None => None,
-            Prefix::Found(reading) => Some(
+            ModulePrefix::None => None,
+            ModulePrefix::Found(reading) => Some(
                 Finding::new(&rules::MODULE_PREFIX, self.place())
                     .with("unit", self.place())
                     .with("side", side(reading).as_str())
@@ -22,7 +22,7 @@ impl View<'_> {
                     .with("partner", reading.example.1.as_str())
                     .with("wrappers", self.input.comparison.wrappers),
             ),
-            Prefix::Ambiguous(readings) => Some(
+            ModulePrefix::Ambiguous(readings) => Some(
                 Finding::new(&rules::MODULE_PREFIX_AMBIGUOUS, self.place())
                     .with("unit", self.place())
                     .with("count", readings.len())
@@ -32,12 +32,12 @@ impl View<'_> {
     }
 }
 
-fn side(reading: &Reading) -> Side {
+fn side(reading: &PrefixReading) -> Side {
     if reading.is_of_candidate { Side::Candidate } else { Side::Baseline }
 }
 
 /// A reading as the line of a policy that makes it, with a module that it explains.
-fn shown(reading: &Reading) -> String {
+fn shown(reading: &PrefixReading) -> String {
     let (long, short) = &reading.example;
     format!("{{'{}': '{}'}} ({long} = {short})", reading.from, reading.to)
 }

@@ -2,17 +2,17 @@
 
 use super::super::flow::LeafFlow;
 use super::super::item::{Item, is_input, item};
-use super::super::limits::{AMPLIFICATION, band, looser};
+use super::super::limits::{AMPLIFICATION, band_of_dtype, looser_dtype};
 use super::super::rules;
-use super::super::suspicion::{self, culprit};
+use super::super::suspicion::{self, culprit_suspicion};
 use super::super::update;
 use super::super::upstream::Upstream;
 use super::{Walk, explains, is_of_statistics, size};
 use crate::compare::dump::{Basis, ExactDifference, Measurement, UnitComparison};
 use crate::dtype::Dtype;
-use crate::hash::of as hash_of;
+use crate::hash::hash_of;
 use crate::kind::TensorKind;
-use crate::median::median;
+use crate::median::upper_median;
 use crate::policy::dump::Refinement;
 use crate::read::dump::name::{Direction, OpName};
 use crate::verdict::Severity;
@@ -24,12 +24,12 @@ impl Walk<'_> {
     }
 
     /// Error and loosest type that an input brings into its operation, from its origin or else from all values before.
-    pub(super) fn arrived(&self, item: &Item<'_>, origin: Option<Upstream>) -> Upstream {
-        let Some(measured) = item.measured() else { return Upstream::NOTHING };
+    pub(super) fn upstream_of_input(&self, item: &Item<'_>, origin: Option<Upstream>) -> Upstream {
+        let Some(measured) = item.measurement() else { return Upstream::NOTHING };
         let loosest = match origin {
-            Some(origin) => looser(origin.loosest, item.dtype()),
+            Some(origin) => looser_dtype(origin.loosest, item.dtype()),
             None if measured.identical => item.dtype(),
-            None => looser(item.dtype(), self.before.loosest),
+            None => looser_dtype(item.dtype(), self.before.loosest),
         };
         let error = measured
             .error
@@ -43,7 +43,10 @@ impl Walk<'_> {
     /// The error of the elements that follows from the error of their norm, where that is beyond rounding: an error of relative size ε
     /// that is independent of the values moves their norm by ε²/2.
     fn uncorrelated(&self, item: &Item<'_>, measured: &Measurement, loosest: Option<Dtype>) -> f64 {
-        if !self.has(Refinement::CarriedError) || !is_of_statistics(item) || measured.error <= band(loosest).wrong {
+        if !self.has_refinement(Refinement::CarriedError)
+            || !is_of_statistics(item)
+            || measured.error <= band_of_dtype(loosest).wrong
+        {
             return 0.0;
         }
         let norm = item.largest_metric(&["norm_difference"]).unwrap_or(0.0);
@@ -61,57 +64,58 @@ impl Walk<'_> {
         (op, name): (&str, &OpName),
     ) -> LeafFlow {
         let direction = name.direction;
-        let Some(measured) = item.measured() else { return LeafFlow::undecided() };
+        let Some(measured) = item.measurement() else { return LeafFlow::undecided() };
         if origin.is_none() && self.is_of_roundings(item, name) {
             return LeafFlow::undecided();
         }
         let before = origin.filter(|origin| !origin.identical).unwrap_or(self.before);
         let limits = self.limits(op, direction, item, before.loosest);
-        let (band, whole) = (limits.band, limits.whole());
+        let (band, whole) = (limits.band, limits.overall_band());
         let moved_since = || {
             let since_step = self.context.parameters.movement(item);
             since_step.or_else(|| self.given.movement_of_use(item, name))
         };
-        let movement = (self.has(Refinement::LinkedSteps) && origin.is_none()).then(moved_since).flatten();
+        let movement = (self.has_refinement(Refinement::LinkedSteps) && origin.is_none()).then(moved_since).flatten();
         // A gradient of the other sign moves an element the other way: twice an update.
-        let moved = movement.as_ref().filter(|_| !before.identical).map_or(0.0, |movement| 2.0 * movement.size(item));
+        let moved =
+            movement.as_ref().filter(|_| !before.identical).map_or(0.0, |movement| 2.0 * movement.relative_size(item));
         let inherited = AMPLIFICATION * before.error;
         let limit = AMPLIFICATION.mul_add(before.error, whole.noise).max(moved);
         let added = (measured.error - inherited.max(moved)).max(0.0);
         let differs = limits.differs(measured, measured.error);
         let mut flow = LeafFlow { limit, added, differs, is_unread: false, suspicion: None };
-        let is_parted = self.has(Refinement::LinkedSteps)
+        let is_parted = self.has_refinement(Refinement::LinkedSteps)
             && origin.is_none()
             && !self.context.parted.is_empty()
             && self.context.parted.contains(&hash_of(&item.row()));
-        let is_lost = limits.by_scale && (is_parted || movement.is_some_and(|movement| movement.is_lost(item)));
+        let is_lost = limits.by_scale && (is_parted || movement.is_some_and(|movement| movement.only_one_moved(item)));
         if is_lost && !limits.negligible {
-            flow.suspicion = culprit(&rules::INPUT_DIFFERS, Severity::Fail).map(Box::new);
+            flow.suspicion = culprit_suspicion(&rules::INPUT_DIFFERS, Severity::Fail).map(Box::new);
             return flow;
         }
         if limits.negligible || measured.is_equal && !limits.is_missed {
             return flow;
         }
         let suspicion = if limits.is_missed && measured.exact.is_none() {
-            limits.missed()
+            limits.missed_limit()
         } else if origin.is_some_and(|origin| !origin.identical && explains(&origin, measured)) {
             None
         } else if measured.exact == Some(ExactDifference::NonFinite) && self.nan_begins.is_some() {
             self.nan_arrives.set(true);
             None
         } else if let Some(exact) = measured.exact {
-            suspicion::of_input(exact, item, before, band, items, name, origin.is_none())
+            suspicion::input_suspicion(exact, item, before, band, items, name, origin.is_none())
         } else if !limits.by_scale {
             None
-        } else if (before.identical && self.is_leaf(item, measured, name) && !limits.recorded.holds(added))
+        } else if (before.identical && self.is_leaf(item, measured, name) && !limits.recorded.allows(added))
             || measured.error > limit
         {
             let severity = if measured.error > whole.wrong { Severity::Fail } else { Severity::Warn };
-            culprit(&rules::INPUT_DIFFERS, severity)
+            culprit_suspicion(&rules::INPUT_DIFFERS, severity)
         } else {
             None
         };
-        flow.suspicion = suspicion.or(limits.missed()).map(Box::new);
+        flow.suspicion = suspicion.or(limits.missed_limit()).map(Box::new);
         flow
     }
 
@@ -139,7 +143,7 @@ impl Walk<'_> {
 
     /// Whether an input that was not seen before is a gradient of roundings alone.
     pub(super) fn is_of_roundings(&self, item: &Item<'_>, name: &OpName) -> bool {
-        let differs = item.measured().is_some_and(|measured| !measured.is_equal);
+        let differs = item.measurement().is_some_and(|measured| !measured.is_equal);
         differs && self.is_gradient(item, name) && self.arriving.is_rounding(item, self.before.error)
     }
 
@@ -157,19 +161,22 @@ impl Walk<'_> {
     fn is_gradient(&self, item: &Item<'_>, name: &OpName) -> bool {
         name.direction == Some(Direction::Forward)
             && item.kind == TensorKind::Input
-            && self.arriving.is_begun()
+            && self.arriving.has_gradients()
             && self.is_of_parameter(item)
     }
 
     /// Error of a parameter that its statistics may hide: elements whose gradient is smaller than the error of the gradients may have
     /// moved in the other direction, by twice an update each.
     pub(super) fn hidden_update(&self, item: &Item<'_>) -> f64 {
-        if !self.has(Refinement::LinkedSteps) || !is_of_statistics(item) || self.context.earlier_gradients == 0.0 {
+        if !self.has_refinement(Refinement::LinkedSteps)
+            || !is_of_statistics(item)
+            || self.context.earlier_gradient_error == 0.0
+        {
             return 0.0;
         }
         // An extreme of this one may have had no gradient (a row of an embedding that no token chose).
         let scale = item.rms().filter(|_| update::is_trained(item));
-        scale.map_or(0.0, |scale| 2.0 * self.distance / scale * self.context.earlier_gradients.min(1.0).sqrt())
+        scale.map_or(0.0, |scale| 2.0 * self.distance / scale * self.context.earlier_gradient_error.min(1.0).sqrt())
     }
 
     /// Notes the shape of a trained leaf input, which its gradient has too.
@@ -189,13 +196,13 @@ impl Walk<'_> {
         (op, name): (&str, &OpName),
     ) {
         let is_by_elements = || self.is_by_elements(op, name.direction, item);
-        if !self.has(Refinement::LinkedSteps) || item.measured().is_none() || is_by_elements() {
+        if !self.has_refinement(Refinement::LinkedSteps) || item.measurement().is_none() || is_by_elements() {
             return;
         }
-        let (noise, gradients) = (band(item.dtype()).noise, self.context.earlier_steps);
+        let (noise, gradients) = (band_of_dtype(item.dtype()).noise, self.context.earlier_error);
         let movement = self.context.parameters.movement(item);
-        self.updates.extend(movement.as_ref().and_then(|movement| movement.is_other(noise, gradients)));
-        let differs = |item: &Item<'_>| item.measured().is_some_and(|measured| !measured.is_equal);
+        self.updates.extend(movement.as_ref().and_then(|movement| movement.moved_differently(noise, gradients)));
+        let differs = |item: &Item<'_>| item.measurement().is_some_and(|measured| !measured.is_equal);
         if self.first_update.is_none() && movement.is_some() && items.iter().any(differs) {
             self.first_update = Some((self.order - 1, place));
         }
@@ -204,7 +211,7 @@ impl Walk<'_> {
     /// The median distance that the extremes of parameters moved since the step before (it is the learning rate if the optimizer
     /// scales by the gradient's own size), and the median of twice that distance relative to the parameter's root mean square.
     pub(super) fn common_movement(&self, unit: &UnitComparison) -> (f64, f64) {
-        if self.context.parameters.is_empty() || !self.has(Refinement::LinkedSteps) {
+        if self.context.parameters.is_empty() || !self.has_refinement(Refinement::LinkedSteps) {
             return (0.0, 0.0);
         }
         let (mut distances, mut shares) = (Vec::new(), Vec::new());
@@ -222,6 +229,6 @@ impl Walk<'_> {
                 shares.push(2.0 * distance / rms);
             }
         }
-        (median(distances).unwrap_or(0.0), median(shares).unwrap_or(0.0))
+        (upper_median(distances).unwrap_or(0.0), upper_median(shares).unwrap_or(0.0))
     }
 }

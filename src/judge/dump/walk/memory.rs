@@ -2,16 +2,16 @@
 
 use super::super::flow::LeafFlow;
 use super::super::item::{Item, is_input};
-use super::super::limits::{AMPLIFICATION, Band, band, looser};
+use super::super::limits::{AMPLIFICATION, ErrorBand, band_of_dtype, looser_dtype};
 use super::super::suspicion;
 use super::super::terms;
 use super::super::update;
 use super::super::upstream::Upstream;
 use super::super::writes::{is_destination, is_recorded_after};
-use super::{Walk, is_of_statistics, module_path, of_all_elements, size};
+use super::{Walk, error_of_sums, is_of_statistics, module_path, size};
 use crate::compare::dump::ExactDifference;
 use crate::dtype::Dtype;
-use crate::hash::of as hash_of;
+use crate::hash::hash_of;
 use crate::policy::dump::Refinement;
 use crate::read::dump::name::{Direction, OpName};
 
@@ -31,7 +31,7 @@ impl Walk<'_> {
         let mut all = Upstream::NOTHING;
         let mut outputs = Upstream::NOTHING;
         for (item, flow) in items.iter().zip(flows) {
-            let Some(measured) = item.measured() else { continue };
+            let Some(measured) = item.measurement() else { continue };
             if measured.exact == Some(ExactDifference::RequiresGrad) && measured.error == 0.0 {
                 continue;
             }
@@ -39,7 +39,7 @@ impl Walk<'_> {
             if flow.as_ref().is_some_and(|flow| flow.is_unread) || !is_given && is_other_node {
                 continue;
             }
-            let loosest = if is_given { item.dtype() } else { looser(item.dtype(), loosest) };
+            let loosest = if is_given { item.dtype() } else { looser_dtype(item.dtype(), loosest) };
             let mut error = size(measured, measured.error);
             let mut of_itself = None;
             let of_rounding = if is_given {
@@ -48,13 +48,13 @@ impl Walk<'_> {
                 received.of_rounding && name.direction == Some(Direction::Forward)
             };
             if !is_given && error.is_finite() && !of_rounding {
-                let (whole, factor) = (error, self.cancelling(item, items, name));
+                let (whole, factor) = (error, self.cancelling_factor(item, items, name));
                 error *= factor;
                 let by_scale = !self.is_by_elements(full_name, name.direction, item);
-                self.note_error(item, error, name, by_scale.then(|| band(loosest)));
+                self.note_error(item, error, name, by_scale.then(|| band_of_dtype(loosest)));
                 // Terms cancel down to their own roundings here. An operation that reads the value sees its own error, and not
                 // the one relative to the terms.
-                let Band { noise, .. } = band(loosest);
+                let ErrorBand { noise, .. } = band_of_dtype(loosest);
                 let unit = loosest.map_or(0.0, Dtype::unit_roundoff);
                 let is_cancelled = factor <= AMPLIFICATION * received.error.clamp(unit, noise.max(unit));
                 of_itself = Some(whole).filter(|whole| self.is_of_parameter(item) && is_cancelled && *whole > noise);
@@ -63,7 +63,7 @@ impl Walk<'_> {
             }
             let shown = error;
             // A value made of roundings shows its whole error already, so that no hidden error is added.
-            if !is_given && self.carries(item) && !of_rounding {
+            if !is_given && self.carries_received_error(item) && !of_rounding {
                 error = error.max(received.error);
             }
             let seen = Upstream { error, shown, identical: measured.is_equal, loosest, of_rounding };
@@ -106,14 +106,14 @@ impl Walk<'_> {
     }
 
     /// Notes the error of an output for the totals of the unit; `band` is `None` for a value that other limits judge.
-    pub(super) fn note_error(&mut self, item: &Item<'_>, error: f64, name: &OpName, band: Option<Band>) {
+    pub(super) fn note_error(&mut self, item: &Item<'_>, error: f64, name: &OpName, band: Option<ErrorBand>) {
         self.largest_error = self.largest_error.max(error);
         let is_forward = name.direction == Some(Direction::Forward);
         if error > 0.0 && !is_forward {
             self.gradients.push(error);
         }
         // A single extreme that moved far is not build-up.
-        let of_all = if is_of_statistics(item) { error.min(of_all_elements(item)) } else { error };
+        let of_all = if is_of_statistics(item) { error.min(error_of_sums(item)) } else { error };
         let (wrong, recorded) = (band.map_or(f64::INFINITY, |band| band.wrong), self.recorded(item).total);
         self.is_wrong |= is_forward && of_all > wrong.max(recorded);
         if is_forward && self.accumulated.is_none() && of_all > (ACCUMULATED * wrong).max(recorded) {
@@ -130,7 +130,7 @@ impl Walk<'_> {
         items: &[Item<'_>],
         (op, name): (&str, &OpName),
     ) -> bool {
-        self.has(Refinement::WriteDestinations)
+        self.has_refinement(Refinement::WriteDestinations)
             && (origin.is_none() && is_destination(item, name)
                 || self.unfilled.contains(&hash_of(&op))
                 || is_recorded_after(item, items, name))
@@ -138,9 +138,9 @@ impl Walk<'_> {
 
     /// Whether a value may carry received error that its own record hides: recorded extremes may agree while elements differ, and the
     /// scale of a mask hides every error.
-    pub(super) fn carries(&self, item: &Item<'_>) -> bool {
-        self.has(Refinement::CarriedError) && is_of_statistics(item)
-            || self.has(Refinement::MaskedScale) && terms::is_masked(item)
+    pub(super) fn carries_received_error(&self, item: &Item<'_>) -> bool {
+        self.has_refinement(Refinement::CarriedError) && is_of_statistics(item)
+            || self.has_refinement(Refinement::MaskedScale) && terms::is_masked(item)
     }
 
     /// Adds an error made inside a module to the module and to every module around it.

@@ -1,10 +1,10 @@
 //! A loss that stays at the logarithm of the number of classes, which is the loss of a guess.
 
 use super::curve::Curve;
-use crate::compare::run::course::step_of;
+use crate::compare::run::course::median_change;
 use crate::judge::loss::code;
 use crate::judge::loss::rule_results::RuleResults;
-use crate::median::median;
+use crate::median::upper_median;
 
 /// Least number of points: a run that learns has left its start by then.
 const LEAST: usize = 50;
@@ -21,11 +21,11 @@ pub(super) fn judge(curve: &Curve<'_>, results: &mut RuleResults) {
     }
     let values = curve.finite();
     let late = values.get(values.len() / 2..).unwrap_or_default();
-    let (Some(level), Some(step)) = (median(late.to_vec()), step_of(late)) else { return };
+    let (Some(level), Some(step)) = (upper_median(late.to_vec()), median_change(late)) else { return };
     let chance = (classes as f64).ln();
     let limit = (SHARE * chance).max(STEPS * step / (late.len() as f64).sqrt());
     if (level - chance).abs() <= limit {
-        results.say(&code::AT_CHANCE, |finding| {
+        results.add_finding(&code::AT_CHANCE, |finding| {
             finding.with("classes", classes).with("value", level).with("chance", chance)
         });
     }

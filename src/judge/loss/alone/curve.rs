@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 
 use crate::kind::Role;
-use crate::pair::curve::source::Source;
+use crate::pair::curve::source::CurveSource;
 use crate::read::curve::series::Series;
-use crate::read::curve::{Declared, Note};
+use crate::read::curve::{CurveNote, DeclaredSettings};
 use crate::read::metric;
 
 /// A curve of one run.
@@ -20,27 +20,27 @@ pub(in crate::judge::loss) struct Curve<'a> {
     pub(super) is_adversarial: bool,
     series: &'a Series,
     /// Notes of the reader about its file.
-    pub(super) notes: &'a [Note],
+    pub(super) notes: &'a [CurveNote],
     /// Number of ranks whose values were equal to the last bit, and number of steps that several of them logged.
     pub(super) equal_ranks: (u64, u64),
     /// Settings that its log declares.
-    pub(super) declared: &'a Declared,
+    pub(super) declared: &'a DeclaredSettings,
 }
 
 /// Facts about a run that all its curves share.
 #[derive(Clone, Copy)]
-pub(in crate::judge::loss) struct OfRun<'a> {
+pub(in crate::judge::loss) struct RunFacts<'a> {
     /// Whether it is one of reinforcement learning.
     pub(in crate::judge::loss) is_rl: bool,
     /// Whether it trains two networks against each other.
     pub(in crate::judge::loss) is_adversarial: bool,
     /// Settings that its log declares.
-    pub(in crate::judge::loss) declared: &'a Declared,
+    pub(in crate::judge::loss) declared: &'a DeclaredSettings,
 }
 
 impl<'a> Curve<'a> {
     /// The curve of one file of a run.
-    pub(in crate::judge::loss) fn new(metric: &'a str, source: &'a Source<'_>, run: OfRun<'a>) -> Self {
+    pub(in crate::judge::loss) fn new(metric: &'a str, source: &'a CurveSource<'_>, run: RunFacts<'a>) -> Self {
         Self {
             metric,
             role: metric::role(metric),

@@ -4,7 +4,7 @@
 //! networks that train against each other. A loss that ends above twice its start has a code of its own.
 
 use super::curve::Curve;
-use crate::compare::run::course::end_of;
+use crate::compare::run::course::curve_end;
 use crate::judge::loss::code;
 use crate::judge::loss::rule_results::RuleResults;
 use crate::verdict::Severity;
@@ -22,14 +22,14 @@ const STEPS: f64 = 3.0;
 const OF_START: f64 = 0.05;
 
 pub(super) fn judge(curve: &Curve<'_>, results: &mut RuleResults) {
-    if !curve.is_loss() || results.says(&code::EXPLODING) || curve.len() < LEAST {
+    if !curve.is_loss() || results.has_finding(&code::EXPLODING) || curve.len() < LEAST {
         return;
     }
     let values = curve.finite();
     if values.len() < LEAST || values.iter().any(|value| *value <= 0.0) {
         return;
     }
-    let Some(end) = end_of(&values) else { return };
+    let Some(end) = curve_end(&values) else { return };
     let is_at_start = end.least_of_half >= WARNS * end.first && end.first < end.least;
     let (least, at) = if is_at_start { (end.first, 0.0) } else { (end.least, end.least_at) };
     let growth = end.end / least;
@@ -38,7 +38,7 @@ pub(super) fn judge(curve: &Curve<'_>, results: &mut RuleResults) {
         return;
     }
     let severity = if growth >= FAILS { Severity::Fail } else { Severity::Warn };
-    results.say(&code::ENDS_HIGH, |finding| {
+    results.add_finding(&code::ENDS_HIGH, |finding| {
         finding.with_severity(severity).with("least", least).with("late", end.end).with("growth", growth)
     });
 }

@@ -20,15 +20,16 @@ pub(super) fn judge(curve: &Curve<'_>, results: &mut RuleResults) {
     let count = values.iter().filter(|value| !value.is_finite()).count();
     let first = values.iter().position(|value| !value.is_finite()).and_then(|place| curve.step(place));
     if let Some(step) = first.filter(|_| count >= LEAST && is_share(count, values.len(), SHARE)) {
-        results.say(&code::GRADIENT_NON_FINITE, |finding| {
+        results.add_finding(&code::GRADIENT_NON_FINITE, |finding| {
             finding.with("step", step.to_string()).with("count", count).with("of", values.len())
         });
     }
     let zeros = values.iter().filter(|value| value.abs() <= 0.0).count();
     if zeros >= LEAST && 2 * zeros >= values.len() && !is_rounded(curve) {
-        results.say(&code::GRADIENT_ZERO, |finding| finding.with("count", zeros).with("of", values.len()));
+        results.add_finding(&code::GRADIENT_ZERO, |finding| finding.with("count", zeros).with("of", values.len()));
     } else if let Some(value) = constant(curve) {
-        results.say(&code::GRADIENT_CONSTANT, |finding| finding.with("value", value).with("count", values.len()));
+        results
+            .add_finding(&code::GRADIENT_CONSTANT, |finding| finding.with("value", value).with("count", values.len()));
     }
 }
 
@@ -39,8 +40,8 @@ fn is_share(count: usize, of: usize, share: f64) -> bool {
 
 /// Whether a printed 0 of the curve may be a small number that was rounded.
 pub(super) fn is_rounded(curve: &Curve<'_>) -> bool {
-    use crate::read::curve::Note;
-    curve.notes.iter().any(|note| matches!(note, Note::RoundedZeros(metric) if metric == curve.metric))
+    use crate::read::curve::CurveNote;
+    curve.notes.iter().any(|note| matches!(note, CurveNote::RoundedZeros(metric) if metric == curve.metric))
 }
 
 /// The value of a norm that never changes; `None` for any other.

@@ -1,6 +1,6 @@
 //! State of the invariants that the curves of one run were checked for.
 
-use super::curve::{Curve, OfRun};
+use super::curve::{Curve, RunFacts};
 use super::{gradient, ranks, throughput};
 use crate::error::Result;
 use crate::judge::loss::code;
@@ -9,7 +9,7 @@ use crate::judge::rule::Rule;
 use crate::judge::run::rules::SAME_DATA;
 use crate::kind::Role;
 use crate::pair::curve::CurvePairing;
-use crate::read::curve::Declared;
+use crate::read::curve::DeclaredSettings;
 use crate::result::finding::Finding;
 use crate::result::run::{Invariant, Looked};
 use crate::verdict::Severity;
@@ -35,16 +35,20 @@ const UPDATES: [&Rule; 2] = [&code::UPDATES_SKIPPED, &code::UPDATES_OVERFLOWED];
 ///
 /// # Errors
 /// Errors of the disk, where points lie there.
-pub fn of_curves(pairing: &CurvePairing<'_>, curves: &[JudgedCurve], general: &[Finding]) -> Result<Vec<Looked>> {
+pub fn curve_invariants(
+    pairing: &CurvePairing<'_>,
+    curves: &[JudgedCurve],
+    general: &[Finding],
+) -> Result<Vec<Looked>> {
     let mut looked = vec![updates(pairing, general)];
-    let declared = Declared::default();
+    let declared = DeclaredSettings::default();
     for sources in &pairing.pairs {
         let shape = sources.candidate.series.shape();
         let judged =
             curves.iter().filter(|curve| curve.unit.metric == sources.metric && curve.unit.rank == sources.rank);
         let findings = || judged.clone().flat_map(|curve| &curve.findings);
         let holds = |rules: &[&Rule]| !findings().any(|finding| breaks(finding, rules));
-        let run = OfRun { is_rl: sources.is_rl, is_adversarial: false, declared: &declared };
+        let run = RunFacts { is_rl: sources.is_rl, is_adversarial: false, declared: &declared };
         let source = sources.candidate.load()?;
         let curve = Curve::new(&sources.metric, &source, run);
         let over = |invariant, rules: &[&Rule]| Looked::over(invariant, holds(rules), [("points", shape.len)]);

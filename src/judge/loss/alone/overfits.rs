@@ -20,7 +20,7 @@ pub(super) fn judge(curve: &Curve<'_>, results: &mut RuleResults) {
     let Some(step) = curve.step(place) else { return };
     let is_sound = values.iter().all(|value| value.is_finite() && *value > 0.0);
     if is_sound && 2 * place < values.len() && *last >= RISE * least {
-        results.say(&code::OVERFITS, |finding| {
+        results.add_finding(&code::OVERFITS, |finding| {
             let finding = finding.with("least", *least).with("late", *last).with("growth", last / least);
             finding.with("step", step.to_string()).with("limit", RISE)
         });

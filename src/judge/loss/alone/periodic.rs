@@ -1,7 +1,7 @@
 //! A loss that repeats a sequence of values to the last bit: the same batches come again, and nothing is learned from them.
 
 use super::curve::Curve;
-use crate::compare::run::course::period_of;
+use crate::compare::run::course::repeat_period;
 use crate::judge::loss::code;
 use crate::judge::loss::rule_results::RuleResults;
 
@@ -14,7 +14,7 @@ pub(super) fn judge(curve: &Curve<'_>, results: &mut RuleResults) {
     }
     let values = curve.values();
     // A constant loss has period 1, and a code of its own.
-    let period = period_of(values).filter(|period| (2..=values.len() / 3).contains(period));
+    let period = repeat_period(values).filter(|period| (2..=values.len() / 3).contains(period));
     let Some(period) = period.filter(|_| values.iter().all(|value| value.is_finite())) else { return };
-    results.say(&code::PERIODIC, |finding| finding.with("period", period).with("count", values.len()));
+    results.add_finding(&code::PERIODIC, |finding| finding.with("period", period).with("count", values.len()));
 }

@@ -11,7 +11,7 @@ const LEAST: u64 = 10;
 pub(super) fn judge(curve: &Curve<'_>, results: &mut RuleResults) {
     let (ranks, steps) = curve.equal_ranks;
     if ranks > 1 && steps >= LEAST && is_before_reduction(curve.metric) {
-        results.say(&SAME_DATA, |finding| {
+        results.add_finding(&SAME_DATA, |finding| {
             finding.of_check(CheckId::Loss).with("metric", curve.metric).with("ranks", ranks).with("steps", steps)
         });
     }

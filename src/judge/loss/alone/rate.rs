@@ -7,7 +7,7 @@ use super::gradient::is_rounded;
 use crate::judge::loss::code;
 use crate::judge::loss::rule_results::RuleResults;
 use crate::kind::Role;
-use crate::read::curve::Note;
+use crate::read::curve::CurveNote;
 
 /// Least number of values.
 const LEAST: usize = 5;
@@ -24,11 +24,11 @@ pub(super) fn judge(curve: &Curve<'_>, results: &mut RuleResults) {
     }
     let zeros = curve.values().iter().filter(|value| value.abs() <= 0.0).count();
     if zeros >= LEAST && zeros == curve.len() && !is_rounded(curve) {
-        results.say(&code::LEARNING_RATE_ZERO, |finding| finding.with("count", zeros).with("of", curve.len()));
+        results.add_finding(&code::LEARNING_RATE_ZERO, |finding| finding.with("count", zeros).with("of", curve.len()));
         return;
     }
-    if let Some((decay, value, last)) = stands(curve) {
-        results.say(&code::LEARNING_RATE_SCHEDULE, |finding| {
+    if let Some((decay, value, last)) = undecayed_rate(curve) {
+        results.add_finding(&code::LEARNING_RATE_SCHEDULE, |finding| {
             let total = curve.declared.total.unwrap_or_default();
             finding.with("schedule", decay).with("value", value).with("step", last.to_string()).with("of", total)
         });
@@ -37,14 +37,14 @@ pub(super) fn judge(curve: &Curve<'_>, results: &mut RuleResults) {
 
 /// The declared decay, the rate that stays constant in spite of it, and the last step.
 #[allow(clippy::cast_precision_loss, reason = "counts of steps")]
-fn stands<'c>(curve: &Curve<'c>) -> Option<(&'c str, f64, u64)> {
+fn undecayed_rate<'c>(curve: &Curve<'c>) -> Option<(&'c str, f64, u64)> {
     let decay = curve.declared.decay.as_deref()?;
     let total = curve.declared.total?;
     let (last, value) = (curve.step(curve.len().checked_sub(1)?)?, *curve.values().last()?);
     let late = curve.values().get(curve.len() / 3..).filter(|late| late.len() >= LEAST)?;
     let is_same = |other: &f64| (other - value).abs() <= STANDS * value.abs();
     let is_fine = curve.notes.iter().all(|note| match note {
-        Note::Decimals(metric, decimals) if metric == curve.metric => {
+        CurveNote::Decimals(metric, decimals) if metric == curve.metric => {
             value.abs() * 10_f64.powi(i32::from(*decimals)) >= UNITS
         }
         _ => true,

@@ -2,7 +2,7 @@
 //! count.
 
 use super::curve::Curve;
-use crate::compare::run::course::last_quarter;
+use crate::compare::run::course::last_quarter_ratio;
 use crate::judge::loss::code;
 use crate::judge::loss::rule_results::RuleResults;
 use crate::kind::Role;
@@ -17,9 +17,10 @@ pub(super) fn judge(curve: &Curve<'_>, results: &mut RuleResults) {
     if !is_speed(curve) || values.len() < LEAST || values.iter().any(|value| *value <= 0.0) {
         return;
     }
-    let share = last_quarter(&values).map(|share| if curve.role == Role::Time { 1.0 / share } else { share });
+    let share = last_quarter_ratio(&values).map(|share| if curve.role == Role::Time { 1.0 / share } else { share });
     if let Some(share) = share.filter(|share| *share < COLLAPSED) {
-        results.say(&code::THROUGHPUT_COLLAPSE, |finding| finding.with("value", share).with("limit", COLLAPSED));
+        results
+            .add_finding(&code::THROUGHPUT_COLLAPSE, |finding| finding.with("value", share).with("limit", COLLAPSED));
     }
 }
 

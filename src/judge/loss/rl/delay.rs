@@ -8,7 +8,7 @@
 use std::ops::Range;
 
 use super::trend::Window;
-use crate::judge::loss::limits::Limits;
+use crate::judge::loss::limits::LimitPair;
 
 /// Share of the steps so far by which a healthy run may be late or early: the first one widens limits that warn, the second one
 /// those that fail.
@@ -29,20 +29,20 @@ impl Rooms {
 
     /// The room for values that are divided by `scale`.
     #[must_use]
-    pub fn over(self, scale: f64) -> Self {
+    pub fn relative_to(self, scale: f64) -> Self {
         Self { plus: (self.plus.0 / scale, self.plus.1 / scale), ..self }
     }
 
     /// The room of the warning limit for both limits, for runs whose other metrics show that it is no delay.
     #[must_use]
-    pub(super) fn agreed(self) -> Self {
+    pub(super) fn warning_room_only(self) -> Self {
         Self { plus: (self.plus.0, self.plus.0), times: (self.times.0, self.times.0) }
     }
 
     /// The limits, widened by this room.
-    pub fn widen(self, limits: Limits) -> Limits {
+    pub fn widen(self, limits: LimitPair) -> LimitPair {
         let of = |limit: Option<f64>, times: f64, plus: f64| limit.map(|limit| limit * times + plus);
-        Limits { warn: of(limits.warn, self.times.0, self.plus.0), fail: of(limits.fail, self.times.1, self.plus.1) }
+        LimitPair { warn: of(limits.warn, self.times.0, self.plus.0), fail: of(limits.fail, self.times.1, self.plus.1) }
     }
 }
 
@@ -75,7 +75,7 @@ pub(super) fn ratio_rooms(windows: &[Window], some: Range<usize>, floor: f64) ->
 fn rooms(windows: &[Window], some: Range<usize>, of: impl Fn(f64) -> f64) -> (f64, f64) {
     let baseline: Vec<f64> = windows.iter().map(|window| of(window.baseline)).collect();
     let candidate: Vec<f64> = windows.iter().map(|window| of(window.candidate)).collect();
-    let of = |share: f64| of_both(climb(&baseline, some.clone(), share), climb(&candidate, some.clone(), share));
+    let of = |share: f64| shared_room(climb(&baseline, some.clone(), share), climb(&candidate, some.clone(), share));
     let (warn, fail) = (of(LATE.0), of(LATE.1));
     // A path that turned within the longer stretch was not rising or falling all along.
     (warn.min(fail), fail)
@@ -83,7 +83,7 @@ fn rooms(windows: &[Window], some: Range<usize>, of: impl Fn(f64) -> f64) -> (f6
 
 /// The value that is farthest `beyond` its room, among the values that two windows in a row both reach; that of the only window if
 /// there is just one.
-pub fn in_a_row(values: impl Iterator<Item = Widened>, beyond: fn(&Widened) -> f64) -> Widened {
+pub fn reached_by_two_windows(values: impl Iterator<Item = Widened>, beyond: fn(&Widened) -> f64) -> Widened {
     let values: Vec<Widened> = values.collect();
     let least = |pair: &[Widened]| pair.iter().copied().min_by(|a, b| beyond(a).total_cmp(&beyond(b)));
     let pairs = values.windows(2.min(values.len().max(1))).filter_map(least);
@@ -92,7 +92,7 @@ pub fn in_a_row(values: impl Iterator<Item = Widened>, beyond: fn(&Widened) -> f
 
 /// Room that follows from the changes of both sides: their mean, but no more than the baseline's change. A candidate that does not
 /// change is not late, and one that changes faster gets no more room for that.
-fn of_both(baseline: f64, candidate: f64) -> f64 {
+fn shared_room(baseline: f64, candidate: f64) -> f64 {
     let size = baseline.abs();
     f64::midpoint(size, candidate * baseline.signum()).min(size).max(0.0)
 }

@@ -1,6 +1,6 @@
 //! A rule about a trend with its measured value.
 
-use crate::judge::loss::limits::Limits;
+use crate::judge::loss::limits::LimitPair;
 use crate::judge::rule::Rule;
 
 /// Least number of steps of a curve with a trend to judge.
@@ -16,10 +16,10 @@ pub struct TrendMeasure {
     /// The value.
     pub value: f64,
     /// Its limits.
-    pub limits: Limits,
+    pub limits: LimitPair,
     /// Its limits if other metrics show that the run took another path and is not just late; `None` where that makes no
     /// difference.
-    pub agreed: Option<Limits>,
+    pub limits_without_delay: Option<LimitPair>,
     /// Last step of the window that the value comes from; `None` where it comes from no single window.
     pub step: Option<u64>,
     /// Whether recorded repeats replace the limits.

@@ -5,18 +5,18 @@
 use super::measured::{TREND_FROM, TrendMeasure};
 use super::trend::Trend;
 use crate::judge::loss::code;
-use crate::judge::loss::limits::Limits;
+use crate::judge::loss::limits::LimitPair;
 
 /// Metrics with limits on their distance from the ideal, by how their names end. `docs/rl.md` has the sources.
-const LEVELS: [(&str, Limits); 8] = [
-    ("rollout_probs_diff_mean", Limits::new(0.01, 0.02)),
-    ("rollout_actor_probs_pearson_corr", Limits::new(0.01, 0.05)),
-    ("token_mult_prob_error", Limits::new(0.05, 0.1)),
-    ("gen_kl_error", Limits::new(0.01, 0.05)),
-    ("rollout_corr/k3_kl", Limits::new(0.01, 0.05)),
-    ("train_rollout_logprob_abs_diff", Limits::new(0.05, 0.1)),
-    ("sampling_logp_difference/mean", Limits::new(0.05, 0.1)),
-    ("log_ppl_abs_diff", Limits::new(0.05, 0.1)),
+const LEVELS: [(&str, LimitPair); 8] = [
+    ("rollout_probs_diff_mean", LimitPair::new(0.01, 0.02)),
+    ("rollout_actor_probs_pearson_corr", LimitPair::new(0.01, 0.05)),
+    ("token_mult_prob_error", LimitPair::new(0.05, 0.1)),
+    ("gen_kl_error", LimitPair::new(0.01, 0.05)),
+    ("rollout_corr/k3_kl", LimitPair::new(0.01, 0.05)),
+    ("train_rollout_logprob_abs_diff", LimitPair::new(0.05, 0.1)),
+    ("sampling_logp_difference/mean", LimitPair::new(0.05, 0.1)),
+    ("log_ppl_abs_diff", LimitPair::new(0.05, 0.1)),
 ];
 /// Distances below which two engines differ by rounding only: of metrics that are 0 where the engines agree, and of those that are 1.
 const FLOORS: (f64, f64) = (2e-4, 1e-4);
@@ -36,7 +36,7 @@ fn distance(metric: &str) -> impl Fn(f64) -> f64 + use<> {
 }
 
 /// Limits on the level of a metric; `None` where nothing is published about it.
-pub(super) fn limits(metric: &str) -> Option<Limits> {
+pub(super) fn limits(metric: &str) -> Option<LimitPair> {
     LEVELS.iter().find(|(name, _)| metric.ends_with(name)).map(|(_, limits)| *limits)
 }
 
@@ -56,7 +56,7 @@ pub(super) fn level(metric: &str, trend: &Trend) -> Option<TrendMeasure> {
     let (baseline, candidate, step) = worst(metric, trend);
     let waived = |limit: &f64| baseline > *limit && candidate < 2.0 * baseline;
     let held = |limit: Option<f64>| limit.filter(|limit| !waived(limit));
-    Some(measured(candidate, Limits { warn: held(own.warn), fail: held(own.fail) }, step))
+    Some(measured(candidate, LimitPair { warn: held(own.warn), fail: held(own.fail) }, step))
 }
 
 /// The level of a metric that the candidate alone logs.
@@ -66,8 +66,16 @@ pub fn level_alone(metric: &str, trend: &Trend) -> Option<TrendMeasure> {
     Some(measured(candidate, own, step))
 }
 
-fn measured(value: f64, limits: Limits, step: Option<u64>) -> TrendMeasure {
-    TrendMeasure { rule: "mismatch_level", code: &code::RL_MISMATCH, value, limits, agreed: None, step, is_noisy: true }
+fn measured(value: f64, limits: LimitPair, step: Option<u64>) -> TrendMeasure {
+    TrendMeasure {
+        rule: "mismatch_level",
+        code: &code::RL_MISMATCH,
+        value,
+        limits,
+        limits_without_delay: None,
+        step,
+        is_noisy: true,
+    }
 }
 
 /// Distance of the candidate from the ideal over that of the baseline, in the second worst window.

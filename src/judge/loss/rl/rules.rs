@@ -1,14 +1,14 @@
 //! The rules of each role, as a table.
 
 use super::super::code;
-use super::super::limits::Limits;
-use super::delay::{Widened, in_a_row, level_rooms, ratio_rooms};
+use super::super::limits::LimitPair;
+use super::delay::{Widened, level_rooms, ratio_rooms, reached_by_two_windows};
 use super::measured::{TREND_FROM, TrendMeasure};
 use super::trend::{Trend, Window, mean};
 use super::{centre, mismatch};
 use crate::judge::rule::Rule;
 use crate::kind::Role;
-use crate::median::median;
+use crate::median::upper_median;
 
 /// Number of rewards above which their absence is no chance: rare rewards follow a Poisson distribution, by which a run that expects
 /// ten of them has none once in e^10 times.
@@ -33,7 +33,7 @@ struct TrendRule {
     name: &'static str,
     roles: &'static [Role],
     code: &'static Rule,
-    limits: Limits,
+    limits: LimitPair,
     room: Room,
     from: usize,
     read: Read,
@@ -52,25 +52,25 @@ const fn rule(
     name: &'static str,
     roles: &'static [Role],
     code: &'static Rule,
-    limits: Limits,
+    limits: LimitPair,
     value: fn(&Trend) -> f64,
 ) -> TrendRule {
     TrendRule { name, roles, code, limits, room: Room::None, from: TREND_FROM, read: Read::Value(value) }
 }
 
 /// A rule whose limits allow the delay of a healthy run.
-const fn path(
+const fn rule_with_delay(
     name: &'static str,
     roles: &'static [Role],
     code: &'static Rule,
-    limits: Limits,
+    limits: LimitPair,
     value: fn(&Trend) -> Widened,
 ) -> TrendRule {
     TrendRule { name, roles, code, limits, room: Room::None, from: TREND_FROM, read: Read::Widened(value) }
 }
 
-const fn only_warn(warn: f64) -> Limits {
-    Limits { warn: Some(warn), fail: None }
+const fn only_warn(warn: f64) -> LimitPair {
+    LimitPair { warn: Some(warn), fail: None }
 }
 
 /// Losses other than that of the policy: they are positive, and judged by the level at which they end.
@@ -78,46 +78,74 @@ const SIDE_LOSSES: &[Role] = &[Role::ValueLoss, Role::AuxiliaryLoss, Role::EvalL
 
 /// All rules that a function of the trend measures. `docs/rl.md` has the formulas and the sources of the limits.
 const RULES: [TrendRule; 16] = [
-    rule("reward_dead", &[Role::Reward], &code::RL_REWARD_DEAD, Limits::new(0.0, CHANCE), dead),
+    rule("reward_dead", &[Role::Reward], &code::RL_REWARD_DEAD, LimitPair::new(0.0, CHANCE), dead),
     TrendRule {
         room: Room::Errors(1.0),
-        ..path("reward_tail", &[Role::Reward], &code::RL_REWARD_LOWER, Limits::new(0.03, 0.05), reward_tail)
+        ..rule_with_delay(
+            "reward_tail",
+            &[Role::Reward],
+            &code::RL_REWARD_LOWER,
+            LimitPair::new(0.03, 0.05),
+            reward_tail,
+        )
     },
     TrendRule {
         room: Room::Errors(1.0),
-        ..path("reward_windows", &[Role::Reward], &code::RL_REWARD_LOWER, Limits::new(0.15, 0.25), reward_windows)
+        ..rule_with_delay(
+            "reward_windows",
+            &[Role::Reward],
+            &code::RL_REWARD_LOWER,
+            LimitPair::new(0.15, 0.25),
+            reward_windows,
+        )
     },
     TrendRule {
         room: Room::Errors(2.0),
-        ..path("reward_higher", &[Role::Reward], &code::RL_REWARD_HIGHER, only_warn(0.10), reward_higher)
+        ..rule_with_delay("reward_higher", &[Role::Reward], &code::RL_REWARD_HIGHER, only_warn(0.10), reward_higher)
     },
     TrendRule {
         from: 1,
-        ..rule("eval_shortfall", &[Role::EvalScore], &code::WORSE, Limits::new(0.10, 0.25), shortfall)
+        ..rule("eval_shortfall", &[Role::EvalScore], &code::WORSE, LimitPair::new(0.10, 0.25), shortfall)
     },
     TrendRule {
         room: Room::OverRoot(4.0),
-        ..rule("centre_shift", &[Role::Centred], &code::RL_CENTRE, Limits::new(1.0, 2.0), centre::shift)
+        ..rule("centre_shift", &[Role::Centred], &code::RL_CENTRE, LimitPair::new(1.0, 2.0), centre::shift)
     },
-    rule("spread_ratio", &[Role::Centred], &code::RL_CENTRE, Limits::new(4.0, 20.0), centre::spread_ratio),
-    path("kl_tail_ratio", &[Role::Kl], &code::RL_KL, Limits::new(3.0, 10.0), |trend| tail_ratio(trend, 1e-3)),
-    path("entropy_low", &[Role::Entropy], &code::RL_ENTROPY, Limits::new(1.0 / 0.55, 1.0 / 0.33), entropy_low),
-    path("entropy_high", &[Role::Entropy], &code::RL_ENTROPY, Limits::new(2.0, 3.0), entropy_high),
-    path("length_ratio", &[Role::Length], &code::RL_LENGTH, Limits::new(1.2, 1.5), length_ratio),
+    rule("spread_ratio", &[Role::Centred], &code::RL_CENTRE, LimitPair::new(4.0, 20.0), centre::spread_ratio),
+    rule_with_delay("kl_tail_ratio", &[Role::Kl], &code::RL_KL, LimitPair::new(3.0, 10.0), |trend| {
+        tail_ratio(trend, 1e-3)
+    }),
+    rule_with_delay(
+        "entropy_low",
+        &[Role::Entropy],
+        &code::RL_ENTROPY,
+        LimitPair::new(1.0 / 0.55, 1.0 / 0.33),
+        entropy_low,
+    ),
+    rule_with_delay("entropy_high", &[Role::Entropy], &code::RL_ENTROPY, LimitPair::new(2.0, 3.0), entropy_high),
+    rule_with_delay("length_ratio", &[Role::Length], &code::RL_LENGTH, LimitPair::new(1.2, 1.5), length_ratio),
     TrendRule {
         room: Room::WindowErrors(1.0),
-        ..path("truncation_rise", &[Role::Truncation], &code::RL_TRUNCATION, Limits::new(0.03, 0.10), truncation_rise)
+        ..rule_with_delay(
+            "truncation_rise",
+            &[Role::Truncation],
+            &code::RL_TRUNCATION,
+            LimitPair::new(0.03, 0.10),
+            truncation_rise,
+        )
     },
     TrendRule {
         room: Room::WindowErrors(1.0),
-        ..path("clip_change", &[Role::ClipFraction], &code::RL_CLIP, Limits::new(0.03, 0.10), clip_change)
+        ..rule_with_delay("clip_change", &[Role::ClipFraction], &code::RL_CLIP, LimitPair::new(0.03, 0.10), clip_change)
     },
-    rule("grad_norm_ratio", &[Role::GradNorm], &code::RL_GRAD_NORM, Limits::new(2.0, 4.0), grad_norm_ratio),
+    rule("grad_norm_ratio", &[Role::GradNorm], &code::RL_GRAD_NORM, LimitPair::new(2.0, 4.0), grad_norm_ratio),
     TrendRule {
         room: Room::ZeroShares(3.0),
-        ..rule("grad_norm_zeros", &[Role::GradNorm], &code::RL_GRAD_NORM, Limits::new(0.05, 0.5), grad_norm_zeros)
+        ..rule("grad_norm_zeros", &[Role::GradNorm], &code::RL_GRAD_NORM, LimitPair::new(0.05, 0.5), grad_norm_zeros)
     },
-    path("loss_tail_ratio", SIDE_LOSSES, &code::RL_VALUE_LOSS, Limits::new(2.0, 4.0), |trend| tail_ratio(trend, 1e-6)),
+    rule_with_delay("loss_tail_ratio", SIDE_LOSSES, &code::RL_VALUE_LOSS, LimitPair::new(2.0, 4.0), |trend| {
+        tail_ratio(trend, 1e-6)
+    }),
 ];
 
 /// Names of all rules of this mode, with the codes of their findings.
@@ -144,17 +172,17 @@ pub const NAMES: [(&str, &Rule); 19] = [
 ];
 
 /// Every rule of `role` that the trend is long enough for.
-pub fn measure(role: Role, metric: &str, trend: &Trend) -> Vec<TrendMeasure> {
+pub fn trend_measures(role: Role, metric: &str, trend: &Trend) -> Vec<TrendMeasure> {
     let due = RULES.iter().filter(|rule| rule.roles.contains(&role) && trend.len() >= rule.from);
-    let mut measured: Vec<TrendMeasure> = due.map(|rule| rule.of(trend)).collect();
+    let mut measured: Vec<TrendMeasure> = due.map(|rule| rule.apply(trend)).collect();
     if role == Role::Mismatch && trend.len() >= TREND_FROM {
         measured.extend(mismatch::level(metric, trend));
         measured.push(TrendMeasure {
             rule: "mismatch_ratio",
             code: &code::RL_MISMATCH,
             value: mismatch::ratio(metric, trend),
-            limits: Limits::new(4.0, 10.0),
-            agreed: None,
+            limits: LimitPair::new(4.0, 10.0),
+            limits_without_delay: None,
             step: None,
             is_noisy: true,
         });
@@ -163,7 +191,7 @@ pub fn measure(role: Role, metric: &str, trend: &Trend) -> Vec<TrendMeasure> {
 }
 
 impl TrendRule {
-    fn of(&self, trend: &Trend) -> TrendMeasure {
+    fn apply(&self, trend: &Trend) -> TrendMeasure {
         #[allow(clippy::cast_precision_loss, reason = "a count of steps")]
         let room = match self.room {
             Room::None => 0.0,
@@ -186,7 +214,7 @@ impl TrendRule {
             code: self.code,
             value: widened.value,
             limits: widened.rooms.widen(own),
-            agreed: is_reward.then(|| widened.rooms.agreed().widen(own)),
+            limits_without_delay: is_reward.then(|| widened.rooms.warning_room_only().widen(own)),
             step: None,
             is_noisy: self.name != "reward_dead",
         }
@@ -212,7 +240,7 @@ fn scale(trend: &Trend) -> f64 {
         let values: Vec<f64> = windows.iter().map(side).collect();
         let highest = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let lowest = values.iter().copied().fold(f64::INFINITY, f64::min);
-        (highest - lowest).max(median(values.iter().map(|value| value.abs()).collect()).unwrap_or_default())
+        (highest - lowest).max(upper_median(values.iter().map(|value| value.abs()).collect()).unwrap_or_default())
     };
     let scale = of(|window| window.baseline);
     let scale = if scale > 0.0 { scale } else { of(|window| window.candidate) };
@@ -234,7 +262,7 @@ fn reward_higher(trend: &Trend) -> Widened {
 fn tail_level(trend: &Trend, apart: f64) -> Widened {
     let (windows, scale) = (trend.windows(), scale(trend));
     let rooms = level_rooms(&windows, trend.first_of_tail()..windows.len());
-    Widened { value: positive(apart / scale), rooms: rooms.over(scale) }
+    Widened { value: positive(apart / scale), rooms: rooms.relative_to(scale) }
 }
 
 /// The value, or 0 where it is negative; NaN stays NaN, and fails.
@@ -246,14 +274,14 @@ fn positive(value: f64) -> f64 {
 fn reward_windows(trend: &Trend) -> Widened {
     let scale = scale(trend);
     let worst = levels_in_a_row(&trend.windows(), |window| window.baseline - window.candidate);
-    Widened { value: positive(worst.value / scale), rooms: worst.rooms.over(scale) }
+    Widened { value: positive(worst.value / scale), rooms: worst.rooms.relative_to(scale) }
 }
 
 /// The difference farthest beyond its room that two windows in a row both reach; that of the only window if there is just one.
 fn levels_in_a_row(windows: &[Window], apart: fn(&Window) -> f64) -> Widened {
     let of =
         |(nth, window): (usize, &Window)| Widened { value: apart(window), rooms: level_rooms(windows, nth..nth + 1) };
-    in_a_row(windows.iter().enumerate().map(of), |widened| widened.value - widened.rooms.plus.0)
+    reached_by_two_windows(windows.iter().enumerate().map(of), |widened| widened.value - widened.rooms.plus.0)
 }
 
 /// Shortfall of the candidate over the last third, in parts of the baseline's mean there.
@@ -299,7 +327,7 @@ fn entropy(trend: &Trend, ratio: fn(f64, f64) -> f64) -> Widened {
         value: ratio(window.baseline.max(floor), window.candidate.max(floor)),
         rooms: ratio_rooms(&windows, nth..nth + 1, floor),
     };
-    in_a_row(windows.iter().enumerate().map(of), |widened| widened.value / widened.rooms.times.0)
+    reached_by_two_windows(windows.iter().enumerate().map(of), |widened| widened.value / widened.rooms.times.0)
 }
 
 /// The largest ratio of a window, either way. Lengths count as at least one token.
@@ -349,7 +377,7 @@ fn rise(windows: &[Window], apart: fn(&Window) -> f64) -> Widened {
 }
 
 fn grad_norm_ratio(trend: &Trend) -> f64 {
-    let of = |values: &[f64]| median(values.to_vec()).unwrap_or_default().abs().max(f64::MIN_POSITIVE);
+    let of = |values: &[f64]| upper_median(values.to_vec()).unwrap_or_default().abs().max(f64::MIN_POSITIVE);
     either_way(of(&trend.baseline), of(&trend.candidate)).min(f64::MAX)
 }
 
@@ -374,7 +402,7 @@ mod tests {
     }
 
     fn value(name: &str, role: Role, trend: &Trend) -> f64 {
-        measure(role, "m", trend).into_iter().find(|measured| measured.rule == name).expect(name).value
+        trend_measures(role, "m", trend).into_iter().find(|measured| measured.rule == name).expect(name).value
     }
 
     #[test]
@@ -408,9 +436,9 @@ mod tests {
     #[test]
     fn few_steps_have_no_trend_and_scores_need_none() {
         let short = trend(6, |_| 0.8, |_| 0.4);
-        assert!(measure(Role::Reward, "reward", &short).is_empty());
+        assert!(trend_measures(Role::Reward, "reward", &short).is_empty());
         assert!((value("eval_shortfall", Role::EvalScore, &short) - 0.5).abs() < 1e-12);
-        assert!(measure(Role::EvalScore, "m", &Trend::default()).is_empty());
+        assert!(trend_measures(Role::EvalScore, "m", &Trend::default()).is_empty());
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::median::median;
+use crate::median::upper_median;
 
 /// Number of windows of a curve that is long enough.
 const WINDOWS: usize = 8;
@@ -139,7 +139,7 @@ fn step_noise(values: &[f64]) -> f64 {
 /// Scatter of changes between neighbouring steps. The mean counts too, because most changes of a rarely earned reward are 0 and
 /// their median would give no scatter at all.
 fn changes_noise(changes: &[f64]) -> f64 {
-    if changes.is_empty() { 0.0 } else { deviation(changes).max(mean_deviation(changes)) }
+    if changes.is_empty() { 0.0 } else { robust_deviation(changes).max(mean_deviation(changes)) }
 }
 
 /// Standard deviation from the mean absolute deviation; NaN for nothing.
@@ -149,9 +149,9 @@ pub(super) fn mean_deviation(values: &[f64]) -> f64 {
 }
 
 /// Robust standard deviation, from the median absolute deviation; 0 for nothing.
-pub(super) fn deviation(values: &[f64]) -> f64 {
-    let Some(centre) = median(values.to_vec()) else { return 0.0 };
-    ROBUST * median(values.iter().map(|value| (value - centre).abs()).collect()).unwrap_or_default()
+pub(super) fn robust_deviation(values: &[f64]) -> f64 {
+    let Some(centre) = upper_median(values.to_vec()) else { return 0.0 };
+    ROBUST * upper_median(values.iter().map(|value| (value - centre).abs()).collect()).unwrap_or_default()
 }
 
 /// The mean; NaN for nothing.

@@ -11,13 +11,13 @@ use std::ops::Range;
 use memchr::memchr2;
 use rayon::prelude::*;
 
-use super::blocks::Looked;
-use super::kinds::{is_mean, is_numeric};
+use super::blocks::LineContent;
+use super::kinds::{is_numeric, logs_means};
 use super::names::Names;
 use super::pairs::Reader;
 use super::{event, telling};
 use crate::read::curve::lines;
-use crate::read::curve::told::ToldLines;
+use crate::read::curve::told::FactLines;
 
 /// Bytes of lines that are read ahead at once.
 pub(super) const PART: usize = 2 << 20;
@@ -54,40 +54,41 @@ struct Piece {
 struct Ahead {
     /// Its byte range in the part, including its line end.
     range: Range<usize>,
-    known: Option<Known>,
+    known: Option<LineFacts>,
 }
 
 /// Facts about a line that do not depend on other lines.
 #[derive(Debug)]
-pub(super) struct Known {
+pub(super) struct LineFacts {
     /// Whether it may show the end of the run, or is the norm of a parameter.
     pub(super) may_tell: bool,
     pub(super) has_nul: bool,
     /// Whether the program that wrote it logs means.
     pub(super) is_mean: bool,
-    pub(super) looked: Looked,
+    pub(super) looked: LineContent,
 }
 
-impl Known {
+impl LineFacts {
     /// Facts about a line whose values are not read ahead.
-    pub(super) fn of(text: &str) -> Self {
+    pub(super) fn from_text(text: &str) -> Self {
         Self {
-            may_tell: ToldLines::may_tell(text),
+            may_tell: FactLines::may_hold_fact(text),
             has_nul: text.contains('\0'),
-            is_mean: is_mean(text),
-            looked: Looked::Other,
+            is_mean: logs_means(text),
+            looked: LineContent::Other,
         }
     }
 
     fn with_values(text: &str, reader: &mut Reader, names: &mut Names) -> Self {
-        let looked = if event::is_event(text) { Looked::Other } else { Looked::of(text, reader, names) };
-        Self { looked, ..Self::of(text) }
+        let looked =
+            if event::is_event(text) { LineContent::Other } else { LineContent::from_line(text, reader, names) };
+        Self { looked, ..Self::from_text(text) }
     }
 }
 
 impl Part {
     /// Reads ahead the lines of `bytes`, all of them whole. `names` are those of the survey.
-    pub(super) fn of(bytes: Vec<u8>, names: &Names) -> Self {
+    pub(super) fn from_bytes(bytes: Vec<u8>, names: &Names) -> Self {
         let mut start = 0;
         let ranges = lines::pieces(&bytes).into_iter().map(|piece| {
             start += piece.len();
@@ -105,7 +106,7 @@ impl Part {
 
     /// The next line that may mean something, or simply the next line where `is_open` asks for every line. It comes without its end
     /// and without white space around it. `names` are those of the file.
-    pub(super) fn next(&mut self, is_open: bool, names: &mut Names) -> Option<(&[u8], Option<Known>)> {
+    pub(super) fn next(&mut self, is_open: bool, names: &mut Names) -> Option<(&[u8], Option<LineFacts>)> {
         loop {
             let piece = self.pieces.get_mut(self.piece)?;
             let next = piece.lines.get(self.line).map(|line| line.range.clone());
@@ -122,7 +123,7 @@ impl Part {
             if let Some(ahead) = piece.lines.get_mut(self.line).filter(|ahead| ahead.range == range) {
                 self.line += 1;
                 known = ahead.known.take();
-                if let Some(Known { looked, .. }) = &mut known {
+                if let Some(LineFacts { looked, .. }) = &mut known {
                     piece.place(looked, names);
                 }
             }
@@ -144,7 +145,7 @@ impl Piece {
         let mut at = range.start;
         while at < range.end {
             let rest = bytes.get(at..range.end).unwrap_or_default();
-            let place = telling::first(rest).map_or(range.end, |place| at + place);
+            let place = telling::first_match(rest).map_or(range.end, |place| at + place);
             // Of the lines without a telling word, only rows of numbers are read.
             while let Some(end) = memchr2(b'\n', b'\r', bytes.get(at..place).unwrap_or_default()) {
                 let line = at..at + end + 1;
@@ -171,13 +172,13 @@ impl Piece {
 
     fn look(&mut self, bytes: &[u8], range: Range<usize>, reader: &mut Reader) {
         let (text, _) = shown(bytes.get(range.clone()).unwrap_or_default());
-        let known = Known::with_values(&String::from_utf8_lossy(text), reader, &mut self.names);
+        let known = LineFacts::with_values(&String::from_utf8_lossy(text), reader, &mut self.names);
         self.lines.push(Ahead { range, known: Some(known) });
     }
 
     /// Replaces the places of names in this piece by those in the file.
-    fn place(&mut self, looked: &mut Looked, names: &mut Names) {
-        let Looked::Values(found) = looked else { return };
+    fn place(&mut self, looked: &mut LineContent, names: &mut Names) {
+        let LineContent::Values(found) = looked else { return };
         let pairs = found.pairs.iter_mut().map(|pair| &mut pair.name);
         let unjoined = found.unjoined.iter_mut().flat_map(|unjoined| &mut unjoined.names);
         for name in pairs.chain(unjoined).filter(|name| **name >= self.common) {

@@ -8,12 +8,12 @@ use super::counters::Counters;
 use super::event::Benchmark;
 use super::names::{Name, Names, Prefix};
 use super::noise;
-use super::pairs::{Found, Pair, Reader, Unjoined};
+use super::pairs::{Pair, ParsedLine, Reader, Unjoined};
 use super::record::Record;
 use super::survey::Survey;
 use super::words;
 use crate::kind::Role;
-use crate::read::account::Account;
+use crate::read::account::UnreadNumbers;
 
 /// The last line with a counter, whose step the lines below it may take over.
 #[derive(Clone, Debug)]
@@ -67,25 +67,25 @@ struct Rows {
     reason = "most lines hold values, and a box would be an allocation for each of them"
 )]
 #[derive(Debug)]
-pub(super) enum Looked {
+pub(super) enum LineContent {
     /// Nothing that matters.
     Nothing,
     /// Values, with their names.
-    Values(Found),
+    Values(ParsedLine),
     /// Other content, which depends on the lines around it.
     Other,
 }
 
-impl Looked {
+impl LineContent {
     /// Reads a line without the lines around it.
-    pub(super) fn of(line: &str, reader: &mut Reader, names: &mut Names) -> Self {
+    pub(super) fn from_line(line: &str, reader: &mut Reader, names: &mut Names) -> Self {
         let plain = words::plain(line);
         let line = plain.as_ref();
         if is_ruler(line) || is_row_of_two(line) {
             return Self::Other;
         }
         if noise::is_noise(line) {
-            return if noise::repeats(line) { Self::Other } else { Self::Nothing };
+            return if noise::is_summary(line) { Self::Other } else { Self::Nothing };
         }
         reader.read(line, names);
         let mut found = std::mem::take(&mut reader.found);
@@ -93,7 +93,7 @@ impl Looked {
             reader.found = found;
             return Self::Other;
         }
-        let (names, values) = reader.tokens.beside(line, &found, names);
+        let (names, values) = reader.tokens.unjoined(line, &found, names);
         found.unjoined = Some(Unjoined { names, values });
         Self::Values(found)
     }
@@ -109,7 +109,7 @@ fn is_row_of_two(line: &str) -> bool {
 pub(super) struct Blocks {
     pub(super) names: Names,
     pub(super) survey: Survey,
-    pub(super) account: Account,
+    pub(super) account: UnreadNumbers,
     pub(super) benchmark: Benchmark,
     reader: Reader,
     current: Option<Current>,
@@ -132,7 +132,7 @@ impl Blocks {
     }
 
     /// Blocks with the names and the survey found so far, ready to read the file from its beginning.
-    pub(super) fn begin(self) -> Self {
+    pub(super) fn into_reading(self) -> Self {
         Self { names: self.names, survey: self.survey, ..Self::default() }
     }
 
@@ -142,7 +142,7 @@ impl Blocks {
     }
 
     /// Takes a line and returns the record that it completes, if any.
-    pub(super) fn line(&mut self, line: &str) -> Option<Record> {
+    pub(super) fn read_line(&mut self, line: &str) -> Option<Record> {
         let plain = words::plain(line);
         let line = plain.as_ref();
         if let Some(columns) = &self.columns {
@@ -158,7 +158,7 @@ impl Blocks {
             return self.ruler();
         }
         let is_noise = noise::is_noise(line);
-        if is_noise && !noise::repeats(line) {
+        if is_noise && !noise::is_summary(line) {
             return None;
         }
         self.reader.read(line, &mut self.names);
@@ -170,7 +170,7 @@ impl Blocks {
             self.cell(line);
             return None;
         }
-        self.ended = self.end();
+        self.ended = self.take_open_record();
         if self.reader.found.pairs.is_empty() {
             self.columns = Columns::of(line, &self.reader.tokens.list, &mut self.names);
         }
@@ -178,13 +178,13 @@ impl Blocks {
     }
 
     /// Takes a line whose content was read ahead, with the names of this file. Returns the record that it completes, if any.
-    pub(super) fn looked(&mut self, line: &str, looked: Looked) -> Option<Record> {
+    pub(super) fn read_content(&mut self, line: &str, looked: LineContent) -> Option<Record> {
         let found = match looked {
-            Looked::Values(found) if self.columns.is_none() => found,
-            Looked::Nothing if self.columns.is_none() => return None,
-            _ => return self.line(line),
+            LineContent::Values(found) if self.columns.is_none() => found,
+            LineContent::Nothing if self.columns.is_none() => return None,
+            _ => return self.read_line(line),
         };
-        self.ended = self.end();
+        self.ended = self.take_open_record();
         self.reader.found = found;
         self.plain_line(&words::plain(line))
     }
@@ -195,7 +195,7 @@ impl Blocks {
     }
 
     /// Takes the record whose rows are still open, as at the end of the file.
-    pub(super) fn end(&mut self) -> Option<Record> {
+    pub(super) fn take_open_record(&mut self) -> Option<Record> {
         self.rows.take().and_then(|rows| self.of_rows(rows))
     }
 
@@ -221,14 +221,14 @@ impl Blocks {
             (known.step, known.step_of) = (new.step, new.step_of);
         }
         (known.batch, known.epoch) = (known.batch.or(new.batch), known.epoch.or(new.epoch));
-        if let ([], [group]) = (found.pairs.as_slice(), found.bare.as_slice()) {
+        if let ([], [group]) = (found.pairs.as_slice(), found.valueless_words.as_slice()) {
             let text = self.reader.tokens.text(line, group);
             let group = text.filter(|text| text.ends_with('/')).map(str::to_owned);
             rows.group = group.map(|group| self.names.place(&group));
         }
         let group = rows.group;
         for pair in &found.pairs {
-            let name = group.map_or(pair.name, |group| self.names.below(Prefix::Group(group), pair.name));
+            let name = group.map_or(pair.name, |group| self.names.place_below(Prefix::Group(group), pair.name));
             rows.pairs.push(Pair { name, ..*pair });
         }
     }
@@ -239,7 +239,7 @@ impl Blocks {
 
     /// A row of a printed table.
     fn row(&mut self, row: Vec<(Column, f64)>) -> Option<Record> {
-        let whole = |value: f64| crate::read::curve::lines::whole(value);
+        let whole = |value: f64| crate::read::curve::lines::whole_number(value);
         let mut counters = Counters::default();
         let mut pairs = Vec::new();
         for (column, value) in row {
@@ -263,9 +263,9 @@ impl Blocks {
             found.pairs.push(Pair::new(self.names.place("loss"), value));
             found.unnamed.clear();
         }
-        let is_row = line.contains('{') || found.bare.len() < 4;
+        let is_row = line.contains('{') || found.valueless_words.len() < 4;
         let mut counters = found.counters;
-        if let (Some(lead), true) = (counters.lead, found.bare.is_empty() && found.pairs.is_empty()) {
+        if let (Some(lead), true) = (counters.lead, found.valueless_words.is_empty() && found.pairs.is_empty()) {
             // A number alone in its line may be a header, as any counter may.
             (counters.is_alone, counters.dress) = (true, u64::from(lead.dress.0));
         }
@@ -290,19 +290,19 @@ impl Blocks {
         for pair in pairs {
             let Some(name) = self.names.get(pair.name) else { continue };
             if let Some(key) = name.key {
-                record.beside.take(key, pair.value);
+                record.context.set(key, pair.value);
             }
             if name.counts_skips {
-                record.skipped = record.skipped.max(crate::read::curve::lines::whole(pair.value));
+                record.skipped = record.skipped.max(crate::read::curve::lines::whole_number(pair.value));
             }
-            let counts = pair.is_joined || has_counter || name.is_told();
+            let counts = pair.is_joined || has_counter || name.is_key_metric();
             if !name.is_bookkeeping && !name.is_best && counts {
                 values.push(*pair);
             }
         }
-        let is_counted = has_counter || record.beside.samples.is_some() || record.beside.tokens.is_some();
+        let is_counted = has_counter || record.context.samples.is_some() || record.context.tokens.is_some();
         if self.is_surveying {
-            self.survey.counters(&counters, !values.is_empty());
+            self.survey.take_counters(&counters, !values.is_empty());
         }
         if values.is_empty() {
             if has_counter {
@@ -313,18 +313,18 @@ impl Blocks {
             return None;
         }
         let is_told = self.is_told(&values);
-        if self.is_surveying && counters.lead.is_some() && !counters.is_some() {
+        if self.is_surveying && counters.lead.is_some() && !counters.has_counter() {
             // Only the complete survey shows whether the leading number counts, so the line is surveyed in both ways.
             if let Some(current) = self.current.as_mut().filter(|current| current.is_open && current.is_header) {
                 let is_repeated = current.take(&values);
-                self.survey.below(&values, is_repeated);
-                self.survey.values(&values, &self.names);
+                self.survey.take_line_below(&values, is_repeated);
+                self.survey.take_values(&values, &self.names);
                 return None;
             }
         }
         if is_counted {
             if self.is_surveying {
-                self.survey.values(&values, &self.names);
+                self.survey.take_values(&values, &self.names);
             }
             if !is_told && !self.survey.is_common(&values) {
                 return None;
@@ -346,7 +346,7 @@ impl Blocks {
     }
 
     fn is_told(&self, values: &[Pair]) -> bool {
-        values.iter().any(|pair| self.names.get(pair.name).is_some_and(Name::is_told))
+        values.iter().any(|pair| self.names.get(pair.name).is_some_and(Name::is_key_metric))
     }
 
     /// Gives a record without a counter the step of the line above, or else marks it as loose. Returns `None` where it is no data.
@@ -355,21 +355,21 @@ impl Blocks {
         let mut current = self.current.as_mut().filter(|current| current.is_open && takes_place);
         let is_repeated = current.as_mut().is_none_or(|current| current.take(values));
         if self.is_surveying {
-            self.survey.below(values, is_repeated);
+            self.survey.take_line_below(values, is_repeated);
         }
         if let Some(current) = current.filter(|_| !is_repeated) {
             let above = &current.record;
             record.step = above.step;
             record.is_by_epoch = above.is_by_epoch;
-            record.beside.epoch = record.beside.epoch.or(above.beside.epoch);
-            record.beside.rank = record.beside.rank.or(above.beside.rank);
+            record.context.epoch = record.context.epoch.or(above.context.epoch);
+            record.context.rank = record.context.rank.or(above.context.rank);
             return Some(());
         }
         let goals = [Role::Loss, Role::EvalLoss, Role::AuxiliaryLoss, Role::ValueLoss, Role::GradNorm, Role::Reward];
         let has_goal =
             values.iter().any(|pair| self.names.get(pair.name).is_some_and(|name| goals.contains(&name.role)));
         record.is_loose = true;
-        (is_row && has_goal && (self.is_surveying || self.survey.company(values) > 1)).then_some(())
+        (is_row && has_goal && (self.is_surveying || self.survey.count_alike(values) > 1)).then_some(())
     }
 
     /// Renames the training loss beside a held-out one to one of the evaluation, where the run's own loss has separate lines.
@@ -381,37 +381,38 @@ impl Blocks {
         for pair in values {
             let is_training = self.names.get(pair.name).is_some_and(|name| name.canonical == "loss");
             if is_training && self.survey.is_of_evaluation(pair.name) {
-                pair.name = self.names.below(Prefix::Evaluation, pair.name);
+                pair.name = self.names.place_below(Prefix::Evaluation, pair.name);
             }
         }
     }
 
     /// A record without values, with the step, epoch and rank that the counters give.
     fn placed(&self, counters: &Counters) -> Record {
-        let lead = counters.lead.filter(|_| !counters.is_some());
-        let lead_counts = lead.filter(|lead| self.is_surveying || self.survey.counts(lead));
-        let rank = counters.rank.or_else(|| counters.lead.filter(|lead| self.survey.ranks(lead)).map(|lead| lead.at));
+        let lead = counters.lead.filter(|_| !counters.has_counter());
+        let lead_counts = lead.filter(|lead| self.is_surveying || self.survey.is_counting(lead));
+        let rank =
+            counters.rank.or_else(|| counters.lead.filter(|lead| self.survey.is_rank(lead)).map(|lead| lead.count));
         let epoch = counters.epoch.filter(|_| !self.survey.has_shares);
         let (at, of) = match counters.step {
             Some((_, at)) => (Some(at), counters.step_of),
             None => (counters.batch, counters.batch_of),
         };
         let mut record = Record { part: at.zip(of), ..Record::default() };
-        record.beside.rank = rank;
+        record.context.rank = rank;
         record.bar = counters.bar.map(|bar| (bar, counters.epoch));
-        record.beside.epoch = counters.share;
+        record.context.epoch = counters.share;
         let of = of.filter(|of| *of > 0 && self.survey.is_within_epoch());
         match (at, epoch, of) {
             (Some(at), Some(epoch), Some(of)) => {
-                let before = epoch.saturating_sub(self.survey.base());
+                let before = epoch.saturating_sub(self.survey.epoch_base());
                 record.step = before.checked_mul(of).and_then(|before| before.checked_add(at));
             }
             (Some(at), epoch, _) => {
                 record.step = Some(at);
-                record.beside.epoch = epoch.map(in_f64).or(record.beside.epoch);
+                record.context.epoch = epoch.map(in_f64).or(record.context.epoch);
             }
             (None, Some(epoch), _) => (record.step, record.is_by_epoch) = (Some(epoch), true),
-            (None, None, _) => record.step = lead_counts.map(|lead| lead.at),
+            (None, None, _) => record.step = lead_counts.map(|lead| lead.count),
         }
         record
     }
@@ -422,32 +423,33 @@ impl Blocks {
             return;
         }
         for pair in self.reader.found.pairs.iter().filter(|pair| !pair.value.is_finite()) {
-            if let Some(name) = self.names.get(pair.name).filter(|name| name.is_told()) {
-                self.account.take(line, vec![name.text.clone()], &[pair.value]);
+            if let Some(name) = self.names.get(pair.name).filter(|name| name.is_key_metric()) {
+                self.account.add_text(line, vec![name.text.clone()], &[pair.value]);
             }
         }
     }
 
     /// Notes the numbers beside a metric's name that were not read.
-    fn note_unread(&mut self, line: &str, found: &Found, is_read: bool) {
+    fn note_unread(&mut self, line: &str, found: &ParsedLine, is_read: bool) {
         let waiting = self.waiting.take();
         let (mut told, mut values) = match &found.unjoined {
             Some(known) => (known.names.clone(), known.values.clone()),
-            None => self.reader.tokens.beside(line, found, &mut self.names),
+            None => self.reader.tokens.unjoined(line, found, &mut self.names),
         };
         let tokens = &self.reader.tokens.list;
         if !is_read {
-            let known = |pair: &&Pair| self.names.get(pair.name).is_some_and(Name::is_told);
+            let known = |pair: &&Pair| self.names.get(pair.name).is_some_and(Name::is_key_metric);
             for pair in found.pairs.iter().filter(known) {
                 told.push(pair.name);
                 values.push(pair.value);
             }
         }
-        if values.is_empty() && !told.is_empty() && found.bare.len() < 4 && found.pairs.is_empty() {
+        if values.is_empty() && !told.is_empty() && found.valueless_words.len() < 4 && found.pairs.is_empty() {
             self.waiting = Some(line.to_owned());
             return;
         }
-        let is_number_alone = found.pairs.is_empty() && found.bare.is_empty() && !found.counters.is_some();
+        let is_number_alone =
+            found.pairs.is_empty() && found.valueless_words.is_empty() && !found.counters.has_counter();
         let line: Cow<'_, str> = match waiting {
             Some(above) if is_number_alone => {
                 values = tokens.iter().filter_map(|token| token.value()).collect();
@@ -463,11 +465,11 @@ impl Blocks {
             }
             _ => Cow::Borrowed(line),
         };
-        if values.is_empty() || noise::is_known(&line) {
+        if values.is_empty() || noise::is_known_noise(&line) {
             return;
         }
         let names = told.iter().filter_map(|place| Some(self.names.get(*place)?.text.clone())).collect();
-        self.account.take(&line, names, &values);
+        self.account.add_text(&line, names, &values);
     }
 }
 

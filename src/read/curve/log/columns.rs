@@ -76,7 +76,7 @@ impl Columns {
         };
         let columns: Vec<Column> = cells.iter().map(column).collect();
         let is_told = |column: &Column| match column {
-            Column::Metric(name) => names.get(*name).is_some_and(Name::is_told),
+            Column::Metric(name) => names.get(*name).is_some_and(Name::is_key_metric),
             Column::Step | Column::Epoch => false,
         };
         columns.iter().any(is_told).then_some(Self { parted, columns })
@@ -92,7 +92,7 @@ impl Columns {
             .columns
             .iter()
             .copied()
-            .zip(cells.iter().skip(skipped).map(|cell| lines::number(cell.trim_end_matches('%'))))
+            .zip(cells.iter().skip(skipped).map(|cell| lines::parse_number(cell.trim_end_matches('%'))))
             .collect();
         let numbers = values.iter().filter(|(_, value)| value.is_some()).count();
         (numbers * 2 >= values.len() && numbers > 0)

@@ -1,6 +1,6 @@
 //! Counters of a line, in any form: `step: 3`, `Epoch [1][3/30]`, `3epoch`, `200/ 4000 batches`, `3%|..| 2/60 [`.
 
-use super::counter_words::{Counts, counts};
+use super::counter_words::{CounterKind, counter_of_word};
 use super::tokens::{ARROW, Gap, Kind, RULER, Token};
 
 /// Words before a counter's word that give it another meaning: `total steps`, `save every step`.
@@ -30,8 +30,8 @@ const OTHERS: [&str; 20] = [
 /// A leading number: a whole number before everything else in a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Lead {
-    pub(super) at: u64,
-    pub(super) of: Option<u64>,
+    pub(super) count: u64,
+    pub(super) total: Option<u64>,
     /// Form in which it is written: the sign before it, and the one after it.
     pub(super) dress: (u8, u8),
     /// Its place among the tokens.
@@ -71,7 +71,7 @@ pub(super) enum Bar {
 
 impl Counters {
     /// Whether there is a counter other than the leading number.
-    pub(super) fn is_some(&self) -> bool {
+    pub(super) fn has_counter(&self) -> bool {
         self.step.is_some() || self.batch.is_some() || self.epoch.is_some()
     }
 }
@@ -124,18 +124,20 @@ impl<'l> Finder<'l> {
         self.taken.get_mut(range).into_iter().flatten().for_each(|taken| *taken = true);
     }
 
-    fn note(&mut self, counts: Counts, at: u64, of: Option<u64>) {
+    fn note(&mut self, counts: CounterKind, at: u64, of: Option<u64>) {
         self.found.dress = self.found.dress.wrapping_mul(31).wrapping_add(match counts {
-            Counts::Step(rank) => u64::from(rank) + 10,
-            Counts::Batch => 2,
-            Counts::Epoch => 3,
+            CounterKind::Step(rank) => u64::from(rank) + 10,
+            CounterKind::Batch => 2,
+            CounterKind::Epoch => 3,
         });
         match counts {
-            Counts::Step(rank) if self.found.step.is_none_or(|(known, _)| rank < known) => {
+            CounterKind::Step(rank) if self.found.step.is_none_or(|(known, _)| rank < known) => {
                 (self.found.step, self.found.step_of) = (Some((rank, at)), of);
             }
-            Counts::Batch if self.found.batch.is_none() => (self.found.batch, self.found.batch_of) = (Some(at), of),
-            Counts::Epoch if self.found.epoch.is_none() => self.found.epoch = Some(at),
+            CounterKind::Batch if self.found.batch.is_none() => {
+                (self.found.batch, self.found.batch_of) = (Some(at), of)
+            }
+            CounterKind::Epoch if self.found.epoch.is_none() => self.found.epoch = Some(at),
             _ => {}
         }
     }
@@ -158,7 +160,7 @@ impl<'l> Finder<'l> {
     /// `step: 10`, `Epoch [1/40]`, `Iter(train) [ 3/60]`, `# Epoch: 3`.
     fn named(&mut self, at: usize) -> Option<usize> {
         let word = self.word(at)?;
-        let counts = counts(word)?;
+        let counts = counter_of_word(word)?;
         let joins = self.token(at)?.gap <= Gap::Blank;
         let before = at.checked_sub(1).and_then(|before| self.word(before)).filter(|_| joins);
         if before.is_some_and(|before| OTHERS.iter().any(|other| other.eq_ignore_ascii_case(before))) {
@@ -176,12 +178,12 @@ impl<'l> Finder<'l> {
             next += 1;
         }
         // Words with many meanings count only where a colon follows: `rollout 3: {`.
-        if counts == Counts::Step(4) && !self.is_sign(next + 1, b":") {
+        if counts == CounterKind::Step(4) && !self.is_sign(next + 1, b":") {
             return None;
         }
         let Some(count) = self.count(next) else {
             let share = self.token(next)?;
-            if counts == Counts::Epoch && next > at && share.unit(self.line).is_empty() {
+            if counts == CounterKind::Epoch && next > at && share.unit(self.line).is_empty() {
                 self.found.share = Some(share.number()?);
                 self.take(at..=next);
                 return Some(next);
@@ -192,7 +194,7 @@ impl<'l> Finder<'l> {
         // A number with decimals after the slash is a value and no total: `step: 3/0.5`.
         self.take(at..=end);
         self.note(counts, count, of);
-        if counts == Counts::Epoch { self.finer(end).or(Some(end)) } else { Some(end) }
+        if counts == CounterKind::Epoch { self.finer(end).or(Some(end)) } else { Some(end) }
     }
 
     /// Finds the total of a count and skips its share in percent. Returns the index of the last token, and the total.
@@ -221,7 +223,7 @@ impl<'l> Finder<'l> {
         let (last, of) = self.whole(next);
         of?;
         self.take(next..=last);
-        self.note(Counts::Batch, count, of);
+        self.note(CounterKind::Batch, count, of);
         Some(last)
     }
 
@@ -240,7 +242,7 @@ impl<'l> Finder<'l> {
     /// `Train: 0 [50/300 (17%)]`.
     fn part(&mut self, at: usize) -> Option<usize> {
         let word = self.word(at)?;
-        (super::names::data_of(word).is_some() && self.is_sign(at + 1, b":") && self.is_sign(at + 3, b"["))
+        (super::names::data_of_word(word).is_some() && self.is_sign(at + 1, b":") && self.is_sign(at + 3, b"["))
             .then_some(())?;
         let epoch = self.count(at + 2)?;
         let batch = self.count(at + 4)?;
@@ -258,8 +260,8 @@ impl<'l> Finder<'l> {
     ) -> usize {
         let last = *tokens.end();
         self.take(tokens);
-        self.note(Counts::Epoch, epoch, None);
-        self.note(Counts::Batch, batch, of);
+        self.note(CounterKind::Epoch, epoch, None);
+        self.note(CounterKind::Batch, batch, of);
         last
     }
 
@@ -306,14 +308,14 @@ impl<'l> Finder<'l> {
     /// `3epoch`, `91-180batch`, `1.0it/40.0it`.
     fn glued(&mut self, at: usize) -> Option<usize> {
         let token = self.token(at)?;
-        let counts = counts(token.unit(self.line))?;
-        let value = token.number().and_then(crate::read::curve::lines::whole)?;
+        let counts = counter_of_word(token.unit(self.line))?;
+        let value = token.number().and_then(crate::read::curve::lines::whole_number)?;
         let other = self.token(at + 2).filter(|other| other.unit(self.line) == token.unit(self.line));
         let of = other.filter(|_| self.is_sign(at + 1, b"/")).and_then(Token::number);
         let end = if of.is_some() { at + 2 } else { at };
         let is_range = at >= 2 && self.is_sign(at - 1, b"-") && self.count(at - 2).is_some();
         self.take(if is_range { at - 2 } else { at }..=end);
-        self.note(counts, value, of.and_then(crate::read::curve::lines::whole));
+        self.note(counts, value, of.and_then(crate::read::curve::lines::whole_number));
         Some(end)
     }
 
@@ -322,7 +324,7 @@ impl<'l> Finder<'l> {
         let count = self.count(at)?;
         let (end, of) = self.whole(at);
         of?;
-        if let Some(counts) = self.word(end + 1).and_then(counts) {
+        if let Some(counts) = self.word(end + 1).and_then(counter_of_word) {
             self.take(at..=end + 1);
             self.note(counts, count, of);
             return Some(end + 1);
@@ -350,7 +352,7 @@ impl<'l> Finder<'l> {
             let share = before.iter().position(|token| token.unit(self.line) == "%");
             share.into_iter().for_each(|share| self.take(share..=share));
         }
-        self.note(Counts::Batch, count, of);
+        self.note(CounterKind::Batch, count, of);
         Some(end)
     }
 
@@ -358,7 +360,7 @@ impl<'l> Finder<'l> {
     fn lead(&self) -> Option<Lead> {
         let first = self.lead_from(0)?;
         // Of two leading numbers, a first one in brackets names the process that wrote the line: `[0] 10/900`.
-        let is_writer = matches!(first.dress.0, b'[' | b'(') && first.of.is_none();
+        let is_writer = matches!(first.dress.0, b'[' | b'(') && first.total.is_none();
         let second = || self.lead_from(first.token + 1).filter(|second| second.token <= first.token + 3);
         Some(if is_writer { second().unwrap_or(first) } else { first })
     }
@@ -373,7 +375,7 @@ impl<'l> Finder<'l> {
             .find(|(at, token)| matches!(token.kind, Kind::Number(_)) && self.taken.get(*at) == Some(&false));
         let (token, _) = token?;
         // After a counter, a number has another meaning.
-        if self.found.is_some() && self.taken.iter().take(token).any(|taken| *taken) {
+        if self.found.has_counter() && self.taken.iter().take(token).any(|taken| *taken) {
             return None;
         }
         let at = self.count(token)?;
@@ -397,7 +399,7 @@ impl<'l> Finder<'l> {
             Some(Kind::Number(_) | Kind::Spelled(_)) => b'#',
             _ => b' ',
         };
-        Some(Lead { at, of, dress: (sign, behind), token })
+        Some(Lead { count: at, total: of, dress: (sign, behind), token })
     }
 }
 

@@ -3,9 +3,9 @@
 use super::names::Names;
 use super::pairs::Pair;
 use super::record::Record;
-use crate::read::account::Account;
+use crate::read::account::UnreadNumbers;
 use crate::read::curve::lines;
-use crate::read::curve::records::number;
+use crate::read::curve::records::json_number;
 use crate::read::json::{self, Json};
 use crate::read::metric;
 
@@ -24,7 +24,12 @@ pub(super) struct Benchmark {
 }
 
 /// The record of an event; `None` for a line that is no event, and for an event without a value or a counter.
-pub(super) fn read(line: &str, names: &mut Names, benchmark: &mut Benchmark, account: &mut Account) -> Option<Record> {
+pub(super) fn read(
+    line: &str,
+    names: &mut Names,
+    benchmark: &mut Benchmark,
+    account: &mut UnreadNumbers,
+) -> Option<Record> {
     let (_, object) = line.split_once(MARK)?;
     let event = json::parse_bytes("", object.trim().as_bytes()).ok()?;
     let Json::Text(key) = event.get("key")? else { return None };
@@ -34,21 +39,23 @@ pub(super) fn read(line: &str, names: &mut Names, benchmark: &mut Benchmark, acc
     }
     let key = if key == "eval_accuracy" && benchmark.is_of_loss { "eval_loss" } else { key.as_str() };
     let about = event.get("metadata")?;
-    let counter = COUNTERS.iter().find_map(|name| Some((*name, number(about.get(name)?)?)));
+    let counter = COUNTERS.iter().find_map(|name| Some((*name, json_number(about.get(name)?)?)));
     let Some((counter, at)) = counter else {
         // A result without a counter cannot become a point.
-        let value = event.get("value").and_then(number).filter(|_| metric::is_told(&metric::canonical(key)));
-        value.into_iter().for_each(|value| account.take(&format!("{key}: {value}"), vec![key.to_owned()], &[value]));
+        let value = event.get("value").and_then(json_number).filter(|_| metric::is_key_metric(&metric::canonical(key)));
+        value
+            .into_iter()
+            .for_each(|value| account.add_text(&format!("{key}: {value}"), vec![key.to_owned()], &[value]));
         return None;
     };
     let mut record = Record::default();
     match counter {
-        "step_num" => record.step = lines::whole(at),
-        "samples_count" => record.beside.samples = lines::whole(at),
-        _ => record.beside.epoch = Some(at),
+        "step_num" => record.step = lines::whole_number(at),
+        "samples_count" => record.context.samples = lines::whole_number(at),
+        _ => record.context.epoch = Some(at),
     }
-    record.pairs.push(Pair::new(names.place(key), number(event.get("value")?)?));
-    if let Some(lr) = about.get("lr").and_then(number) {
+    record.pairs.push(Pair::new(names.place(key), json_number(event.get("value")?)?));
+    if let Some(lr) = about.get("lr").and_then(json_number) {
         record.pairs.push(Pair::new(names.place("lr"), lr));
     }
     Some(record)
@@ -65,11 +72,12 @@ mod tests {
 
     #[test]
     fn a_value_is_placed_by_its_metadata() {
-        let (mut names, mut benchmark, mut account) = (Names::default(), Benchmark::default(), Account::default());
+        let (mut names, mut benchmark, mut account) =
+            (Names::default(), Benchmark::default(), UnreadNumbers::default());
         let line =
             r#"0: :::MLLOG {"key": "train_loss", "value": 9.0, "metadata": {"samples_count": 64, "lr": 9.8e-05}}"#;
         let record = read(line, &mut names, &mut benchmark, &mut account).expect("an event");
-        assert_eq!((record.beside.samples, record.pairs.len()), (Some(64), 2));
+        assert_eq!((record.context.samples, record.pairs.len()), (Some(64), 2));
         assert!(
             read(
                 r#":::MLLOG {"key": "seed", "value": 1, "metadata": {"lineno": 12}}"#,

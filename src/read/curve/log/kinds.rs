@@ -18,6 +18,6 @@ fn ends_as_counter(line: &[u8]) -> bool {
 }
 
 /// Whether the program that wrote a line logs means since its last line, as the Trainer and Megatron do.
-pub(super) fn is_mean(line: &str) -> bool {
+pub(super) fn logs_means(line: &str) -> bool {
     line.contains("{'loss'") || line.contains("iteration ") && line.contains("elapsed time per iteration")
 }

@@ -3,7 +3,7 @@
 use memchr::memchr;
 
 /// End of the date, time, address or version that begins at `at`, with a digit there; `None` where a number begins.
-pub(super) fn figure(line: &[u8], at: usize) -> Option<usize> {
+pub(super) fn figure_end(line: &[u8], at: usize) -> Option<usize> {
     date(line, at).or_else(|| time(line, at)).or_else(|| dotted(line, at)).or_else(|| hexadecimal(line, at))
 }
 
@@ -77,7 +77,7 @@ fn hexadecimal(line: &[u8], at: usize) -> Option<usize> {
 }
 
 /// End of a date such as `May 01 10:11:12 2026`, where the word `start..end` is the month.
-pub(super) fn month(line: &[u8], start: usize, end: usize) -> Option<usize> {
+pub(super) fn month_date_end(line: &[u8], start: usize, end: usize) -> Option<usize> {
     const MONTHS: [&[u8]; 12] =
         [b"Jan", b"Feb", b"Mar", b"Apr", b"May", b"Jun", b"Jul", b"Aug", b"Sep", b"Oct", b"Nov", b"Dec"];
     let word = line.get(start..end)?;
@@ -130,14 +130,14 @@ pub(super) fn is_path(word: &str) -> bool {
 }
 
 /// End of the line number after a path that ends at `end`: `:42`, or ` 178` before a closing bracket. `end` where there is none.
-pub(super) fn line_number(line: &[u8], end: usize) -> usize {
+pub(super) fn line_number_end(line: &[u8], end: usize) -> usize {
     let number = |sign: u8| (byte(line, end) == sign).then(|| digits(line, end + 1, 1..=6)).flatten();
     number(b':').or_else(|| number(b' ').filter(|end| matches!(byte(line, *end), b')' | b']'))).unwrap_or(end)
 }
 
 /// End of the bracket that opens at `at`, where its content names the process or place that wrote the line: `(Task pid=17)`, `(trainer:793)`,
 /// `[1,0]<stdout>:`, `[DRIVER 0 / 8]`, `[loggers.py line 88]`.
-pub(super) fn writer(line: &[u8], at: usize) -> Option<usize> {
+pub(super) fn writer_end(line: &[u8], at: usize) -> Option<usize> {
     /// Longest such bracket.
     const WIDTH: usize = 96;
     let open = byte(line, at);
@@ -160,7 +160,7 @@ pub(super) fn writer(line: &[u8], at: usize) -> Option<usize> {
         let is_number = |word: &str| word.bytes().all(|byte| byte.is_ascii_digit());
         let is_line = is_path(name) && number == "line" && is_number(last);
         let is_one_of = inside.contains(&b'/') && is_number(number) && is_number(last);
-        let counts = super::counter_words::is_counter(name) || super::names::data_of(name).is_some();
+        let counts = super::counter_words::is_counter(name) || super::names::data_of_word(name).is_some();
         (words.next().is_none() && (is_line || (shouts && is_one_of && !counts))).then_some(())
     };
     let is_stream = line.get(end..).is_some_and(|behind| behind.starts_with(b"<std"));
@@ -186,19 +186,19 @@ mod tests {
             ("0x7f", Some(4)),
             ("2026", None),
         ] {
-            assert_eq!(figure(text.as_bytes(), 0), end, "{text}");
+            assert_eq!(figure_end(text.as_bytes(), 0), end, "{text}");
         }
-        assert_eq!(month(b"May 01 10:11:12 gpu01", 0, 3), Some(15));
-        assert_eq!(month(b"May be", 0, 3), None);
+        assert_eq!(month_date_end(b"May 01 10:11:12 gpu01", 0, 3), Some(15));
+        assert_eq!(month_date_end(b"May be", 0, 3), None);
         assert!(is_path("ckpt/step12-loss2.31.pt") && is_path("/data/x") && !is_path("train/loss"));
-        assert_eq!(writer(b"(trainer:793) INFO", 0), Some(13));
-        assert_eq!(writer(b"(TaskRunner pid=1, ip=10.0.0.1) x", 0), Some(31));
-        assert_eq!(writer(b"[1,0]<stdout>:x", 0), Some(5));
-        assert_eq!(writer(b"[DRIVER 0 / 8][PID 1346]", 0), Some(14));
-        assert_eq!(writer(b"[ACTOR_TRAIN 3/8] x", 0), Some(17));
-        assert_eq!(writer(b"[loggers.py line 88] x", 0), Some(20));
+        assert_eq!(writer_end(b"(trainer:793) INFO", 0), Some(13));
+        assert_eq!(writer_end(b"(TaskRunner pid=1, ip=10.0.0.1) x", 0), Some(31));
+        assert_eq!(writer_end(b"[1,0]<stdout>:x", 0), Some(5));
+        assert_eq!(writer_end(b"[DRIVER 0 / 8][PID 1346]", 0), Some(14));
+        assert_eq!(writer_end(b"[ACTOR_TRAIN 3/8] x", 0), Some(17));
+        assert_eq!(writer_end(b"[loggers.py line 88] x", 0), Some(20));
         for no in ["[0/4][1/2]", "[EPOCH 3/8]", "[TRAIN 3/60]", "[LOSS 2.5 / 3]", "[Loss 2 / 3]"] {
-            assert_eq!(writer(no.as_bytes(), 0), None, "{no}");
+            assert_eq!(writer_end(no.as_bytes(), 0), None, "{no}");
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use crate::kind::Role;
-use crate::read::curve::beside::Key;
+use crate::read::curve::beside::ContextKey;
 use crate::read::curve::updates::is_scale;
 use crate::read::metric;
 
@@ -22,7 +22,7 @@ const FILLER: [&str; 23] = [
     "was", "over", "after", "for", "by", "to", "from", "is",
 ];
 /// The data that a single word names.
-pub(super) fn data_of(word: &str) -> Option<Data> {
+pub(super) fn data_of_word(word: &str) -> Option<Data> {
     if TRAIN.iter().any(|known| known.eq_ignore_ascii_case(word)) {
         return Some(Data::Train);
     }
@@ -32,7 +32,7 @@ pub(super) fn data_of(word: &str) -> Option<Data> {
 /// The data that a name of several words names: the last of its words that names any counts.
 fn data_in(name: &str) -> Option<Data> {
     let words = name.split(|sign: char| !sign.is_alphanumeric());
-    words.filter_map(|word| data_of(word.trim_end_matches(|sign: char| sign.is_ascii_digit()))).next_back()
+    words.filter_map(|word| data_of_word(word.trim_end_matches(|sign: char| sign.is_ascii_digit()))).next_back()
 }
 
 /// A name of values in a file.
@@ -46,7 +46,7 @@ pub(super) struct Name {
     /// Place of the first name with the same canonical name.
     pub(super) first: usize,
     /// The counter that it names, other than the step.
-    pub(super) key: Option<Key>,
+    pub(super) key: Option<ContextKey>,
     /// Whether it counts updates that were skipped.
     pub(super) counts_skips: bool,
     /// The data that it names.
@@ -77,12 +77,12 @@ impl Name {
             ["number of", "total_num", "num_"].iter().any(|start| raw.to_ascii_lowercase().starts_with(start));
         Self {
             role: metric::role(&canonical),
-            is_told: metric::is_told(&canonical),
-            key: Key::of(&text),
+            is_told: metric::is_key_metric(&canonical),
+            key: ContextKey::from_name(&text),
             counts_skips: ["skipped_iterations", "nan_iterations"].iter().any(|counted| canonical.contains(counted)),
             first: place,
             data: data_in(&text),
-            is_data: data_of(&text).is_some(),
+            is_data: data_of_word(&text).is_some(),
             is_filler: kept.is_empty(),
             is_scale: is_scale(&text),
             raw: raw.to_owned(),
@@ -101,7 +101,7 @@ impl Name {
     }
 
     /// Whether it is a key metric of a run, such as a loss or a score, and not the best value so far.
-    pub(super) fn is_told(&self) -> bool {
+    pub(super) fn is_key_metric(&self) -> bool {
         self.is_told && !self.is_best
     }
 
@@ -182,7 +182,7 @@ impl Names {
     }
 
     /// The place of the name at `place` with a prefix before it.
-    pub(super) fn below(&mut self, prefix: Prefix, place: usize) -> usize {
+    pub(super) fn place_below(&mut self, prefix: Prefix, place: usize) -> usize {
         if let Some(known) = self.below.get(&(prefix, place)) {
             return *known;
         }
@@ -204,13 +204,13 @@ impl Names {
     }
 
     /// The place of the name at `place` under a label that names its data.
-    pub(super) fn labelled(&mut self, label: Option<Data>, place: usize) -> usize {
+    pub(super) fn place_with_label(&mut self, label: Option<Data>, place: usize) -> usize {
         let takes = label == Some(Data::HeldOut) && self.get(place).is_some_and(Name::takes_label);
-        if takes { self.below(Prefix::HeldOut, place) } else { place }
+        if takes { self.place_below(Prefix::HeldOut, place) } else { place }
     }
 
     /// The place of a name that only names data, completed by the metric of the name before it: `loss train: 2.1, val: 2.3`.
-    pub(super) fn after(&mut self, place: usize, before: Option<usize>) -> usize {
+    pub(super) fn place_after(&mut self, place: usize, before: Option<usize>) -> usize {
         let Some(name) = self.get(place).filter(|name| name.is_data) else { return place };
         let Some(before) =
             before.and_then(|before| self.get(before)).filter(|name| name.data.is_some() && !name.is_data)
@@ -220,7 +220,7 @@ impl Names {
         let words: Vec<&str> = before
             .text
             .split(' ')
-            .map(|word| if data_of(word).is_some() { name.text.as_str() } else { word })
+            .map(|word| if data_of_word(word).is_some() { name.text.as_str() } else { word })
             .collect();
         let whole = words.join(" ");
         self.place(&whole)
@@ -247,10 +247,10 @@ mod tests {
         let mut names = Names::default();
         let train = names.place("loss train");
         let val = names.place("val");
-        let joined = names.after(val, Some(train));
+        let joined = names.place_after(val, Some(train));
         assert_eq!(names.get(joined).expect("known").text, "loss val");
         let loss = names.place("Average loss");
-        let held_out = names.labelled(Some(Data::HeldOut), loss);
+        let held_out = names.place_with_label(Some(Data::HeldOut), loss);
         assert_eq!(names.get(held_out).expect("known").text, "val/Average loss");
     }
 }

@@ -37,12 +37,12 @@ pub(super) fn is_noise(line: &str) -> bool {
 }
 
 /// Whether a line is the trainer's summary, which repeats logged values.
-pub(super) fn repeats(line: &str) -> bool {
+pub(super) fn is_summary(line: &str) -> bool {
     line.contains(SUMMARY)
 }
 
 /// Whether the numbers of a line are known to be no values.
-pub(super) fn is_known(line: &str) -> bool {
+pub(super) fn is_known_noise(line: &str) -> bool {
     KNOWN.iter().any(|text| line.contains(text))
 }
 
@@ -85,6 +85,6 @@ mod tests {
         for line in ["step 1 | loss 2.5", "loss==> 2.5", "lr=0.1"] {
             assert!(!is_noise(line), "{line}");
         }
-        assert!(is_known("best val loss so far 0.5"));
+        assert!(is_known_noise("best val loss so far 0.5"));
     }
 }

@@ -30,13 +30,13 @@ impl Pair {
 
 /// Content of a line.
 #[derive(Debug, Default)]
-pub(super) struct Found {
+pub(super) struct ParsedLine {
     pub(super) counters: Counters,
     pub(super) pairs: Vec<Pair>,
     /// Tokens of the numbers that have no name.
     pub(super) unnamed: Vec<usize>,
     /// Token ranges of words without a value.
-    pub(super) bare: Vec<Range<usize>>,
+    pub(super) valueless_words: Vec<Range<usize>>,
     /// Key metrics and numbers that could not be paired; `None` where they have to be found from the line's tokens.
     pub(super) unjoined: Option<Unjoined>,
 }
@@ -50,10 +50,11 @@ pub(super) struct Unjoined {
 
 impl Tokens {
     /// The places of key metrics that have no value, and, where there are any, the numbers that have no name.
-    pub(super) fn beside(&self, line: &str, found: &Found, names: &mut Names) -> (Vec<usize>, Vec<f64>) {
-        let text = found.bare.iter().filter_map(|run| self.text(line, run));
+    pub(super) fn unjoined(&self, line: &str, found: &ParsedLine, names: &mut Names) -> (Vec<usize>, Vec<f64>) {
+        let text = found.valueless_words.iter().filter_map(|run| self.text(line, run));
         let told: Vec<usize> = text.map(|raw| names.place(raw)).collect();
-        let told: Vec<usize> = told.into_iter().filter(|place| names.get(*place).is_some_and(Name::is_told)).collect();
+        let told: Vec<usize> =
+            told.into_iter().filter(|place| names.get(*place).is_some_and(Name::is_key_metric)).collect();
         let unnamed = if told.is_empty() { [].as_slice() } else { found.unnamed.as_slice() };
         let values = unnamed.iter().filter_map(|at| self.list.get(*at)?.value()).collect();
         (told, values)
@@ -85,17 +86,17 @@ pub(super) struct Reader {
     taken: Vec<bool>,
     /// Names that have a value in the line.
     seen: Seen,
-    pub(super) found: Found,
+    pub(super) found: ParsedLine,
 }
 
 impl Reader {
     /// Reads a line in plain text.
-    pub(super) fn read(&mut self, line: &str, names: &mut Names) -> &Found {
+    pub(super) fn read(&mut self, line: &str, names: &mut Names) -> &ParsedLine {
         self.tokens.scan(line);
         self.found.counters = Finder::find(line, &self.tokens.list, &mut self.taken);
         self.found.pairs.clear();
         self.found.unnamed.clear();
-        self.found.bare.clear();
+        self.found.valueless_words.clear();
         self.found.unjoined = None;
         self.seen.line += 1;
         let lead = self.found.counters.lead.map(|lead| lead.token);
@@ -126,7 +127,7 @@ struct Walk<'l> {
     taken: &'l [bool],
     names: &'l mut Names,
     seen: &'l mut Seen,
-    found: &'l mut Found,
+    found: &'l mut ParsedLine,
     /// Tokens of the words that may name the next number.
     run: Option<Range<usize>>,
     /// Whether a sign or the word `is` stands after these words.
@@ -184,7 +185,7 @@ impl<'l> Walk<'l> {
 
     fn label_of_counter(&mut self, token: Token) {
         if token.kind == Kind::Word
-            && let Some(data) = super::names::data_of(token.text(self.line))
+            && let Some(data) = super::names::data_of_word(token.text(self.line))
         {
             self.label = Some(data);
         }
@@ -204,7 +205,7 @@ impl<'l> Walk<'l> {
         let Some(run) = self.run.clone() else { return true };
         let Some(raw) = self.raw(&run) else { return true };
         let known = self.names.place(raw);
-        let is_known = self.names.get(known).is_some_and(|name| name.is_told() || name.role.is_performance());
+        let is_known = self.names.get(known).is_some_and(|name| name.is_key_metric() || name.role.is_performance());
         is_known
             && !self
                 .token(at + 1)
@@ -315,7 +316,7 @@ impl<'l> Walk<'l> {
     fn label_at_end(&mut self) {
         let Some(run) = self.run.clone().filter(|_| !self.is_parted) else { return };
         let words = self.tokens.get(run).unwrap_or_default();
-        let told = words.iter().filter_map(|word| super::names::data_of(word.text(self.line))).next_back();
+        let told = words.iter().filter_map(|word| super::names::data_of_word(word.text(self.line))).next_back();
         self.label = told.or(self.label);
     }
 
@@ -335,10 +336,10 @@ impl<'l> Walk<'l> {
             return at + 1;
         };
         let place = self.names.place(raw);
-        let place = self.names.after(place, self.last);
+        let place = self.names.place_after(place, self.last);
         let place = match self.group {
-            Some(group) => self.names.below(Prefix::Group(group), place),
-            None => self.names.labelled(self.label, place),
+            Some(group) => self.names.place_below(Prefix::Group(group), place),
+            None => self.names.place_with_label(self.label, place),
         };
         let ratio = self.ratio(at, place);
         let figure = token.text(self.line).as_bytes();
@@ -393,7 +394,7 @@ impl<'l> Walk<'l> {
     fn end_run(&mut self) {
         self.name_before();
         if let Some(run) = self.run.take() {
-            self.found.bare.push(run);
+            self.found.valueless_words.push(run);
         }
         (self.is_parted, self.is_joined) = (false, false);
     }
@@ -415,7 +416,7 @@ impl<'l> Walk<'l> {
             let place = if self.names.get(place).is_some_and(|name| name.canonical == "rate") {
                 self.names.place("learning_rate")
             } else {
-                self.names.labelled(self.label, place)
+                self.names.place_with_label(self.label, place)
             };
             self.add(Pair::new(place, value));
         }

@@ -2,12 +2,12 @@
 
 use super::counters::Bar;
 use super::pairs::Pair;
-use crate::read::curve::beside::Beside;
+use crate::read::curve::beside::RecordContext;
 
 /// Values of one line, with the step, epoch and rank they belong to.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Record {
-    pub(super) beside: Beside,
+    pub(super) context: RecordContext,
     pub(super) step: Option<u64>,
     /// Its step counter and that counter's total, as in `10/60`.
     pub(super) part: Option<(u64, u64)>,
@@ -24,17 +24,17 @@ pub(super) struct Record {
 
 impl Record {
     /// Whether both hold the same names in the same order.
-    pub(super) fn is_like(&self, other: &Self) -> bool {
+    pub(super) fn has_same_names(&self, other: &Self) -> bool {
         self.pairs.iter().map(|pair| pair.name).eq(other.pairs.iter().map(|pair| pair.name))
     }
 
     /// Whether it redraws the progress bar of `drawn` and so replaces it. Every drawing of a Keras bar within an epoch does, because
     /// the last one has the values of the epoch.
     pub(super) fn redraws(&self, drawn: &Self) -> bool {
-        let same_place = drawn.step.is_some() && drawn.step == self.step && drawn.beside == self.beside;
+        let same_place = drawn.step.is_some() && drawn.step == self.step && drawn.context == self.context;
         match (self.bar, drawn.bar) {
             (Some((Bar::Keras, epoch)), Some((Bar::Keras, before))) => epoch == before && self.step >= drawn.step,
-            (Some(_), Some(_)) => same_place && self.is_like(drawn),
+            (Some(_), Some(_)) => same_place && self.has_same_names(drawn),
             _ => false,
         }
     }

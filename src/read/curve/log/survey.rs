@@ -53,14 +53,14 @@ const MOST: usize = 4096;
 
 impl Survey {
     /// Takes the counters of a line.
-    pub(super) fn counters(&mut self, counters: &Counters, has_values: bool) {
+    pub(super) fn take_counters(&mut self, counters: &Counters, has_values: bool) {
         self.has_shares |= counters.share.is_some_and(|share| share.fract() != 0.0);
-        if let (Some(lead), false) = (counters.lead, counters.is_some())
+        if let (Some(lead), false) = (counters.lead, counters.has_counter())
             && (self.leads.len() < MOST || self.leads.contains_key(&lead.dress))
         {
             self.leads.entry(lead.dress).or_default().take(lead);
         }
-        let is_header = counters.is_some() || counters.is_alone;
+        let is_header = counters.has_counter() || counters.is_alone;
         if !has_values && is_header && (self.headers.len() < MOST || self.headers.contains_key(&counters.dress)) {
             *self.headers.entry(counters.dress).or_default() += 1;
         }
@@ -76,19 +76,19 @@ impl Survey {
     }
 
     /// Takes the values of a line with a counter.
-    pub(super) fn values(&mut self, pairs: &[Pair], names: &Names) {
+    pub(super) fn take_values(&mut self, pairs: &[Pair], names: &Names) {
         let known = || pairs.iter().filter_map(|pair| Some((pair.name, names.get(pair.name)?)));
         if !known().any(|(_, name)| name.role == Role::EvalLoss) {
             let losses = known().filter(|(_, name)| name.canonical == "loss").map(|(place, _)| place);
             self.losses.extend(losses);
         }
-        if !known().any(|(_, name)| name.is_told()) && self.alike.len() < MOST {
+        if !known().any(|(_, name)| name.is_key_metric()) && self.alike.len() < MOST {
             *self.alike.entry(of_names(pairs)).or_default() += 1;
         }
     }
 
     /// Takes a line without a counter of its own. `is_repeated` tells that the record above it already has values of its names.
-    pub(super) fn below(&mut self, pairs: &[Pair], is_repeated: bool) {
+    pub(super) fn take_line_below(&mut self, pairs: &[Pair], is_repeated: bool) {
         if self.below.len() >= MOST {
             return;
         }
@@ -97,13 +97,13 @@ impl Survey {
     }
 
     /// Whether a leading number is a counter: it rises in at least 80% of the lines of its form.
-    pub(super) fn counts(&self, lead: &Lead) -> bool {
+    pub(super) fn is_counting(&self, lead: &Lead) -> bool {
         self.leads.get(&lead.dress).is_some_and(|leads| leads.rises * 10 >= (leads.count - 1) * 8 && leads.rises > 0)
     }
 
     /// Whether a leading number is a rank: it is no counter and sometimes falls.
-    pub(super) fn ranks(&self, lead: &Lead) -> bool {
-        self.leads.get(&lead.dress).is_some_and(|leads| leads.falls > 0 && !self.counts(lead))
+    pub(super) fn is_rank(&self, lead: &Lead) -> bool {
+        self.leads.get(&lead.dress).is_some_and(|leads| leads.falls > 0 && !self.is_counting(lead))
     }
 
     /// Whether lines that hold only such counters are headers; the file must have more than one of them.
@@ -117,7 +117,7 @@ impl Survey {
     }
 
     /// Number of lines without a counter that have these names.
-    pub(super) fn company(&self, pairs: &[Pair]) -> u64 {
+    pub(super) fn count_alike(&self, pairs: &[Pair]) -> u64 {
         self.below.get(&of_names(pairs)).map_or(0, |below| below.taken + below.repeated)
     }
 
@@ -137,7 +137,7 @@ impl Survey {
     }
 
     /// Number of the first epoch, 0 or 1.
-    pub(super) fn base(&self) -> u64 {
+    pub(super) fn epoch_base(&self) -> u64 {
         self.first_epoch.map_or(0, |first| first.min(1))
     }
 }
@@ -145,8 +145,8 @@ impl Survey {
 impl Leads {
     fn take(&mut self, lead: Lead) {
         if let Some(last) = self.last {
-            self.rises += u64::from(lead.at > last.at);
-            self.falls += u64::from(lead.at < last.at);
+            self.rises += u64::from(lead.count > last.count);
+            self.falls += u64::from(lead.count < last.count);
         }
         self.count += 1;
         self.last = Some(lead);

@@ -144,7 +144,7 @@ impl Sign {
 static SEARCH: LazyLock<Search> = LazyLock::new(|| Search::of(WORDS));
 
 /// An offset in the first line of a text that has one of the words. The text must begin at the start of a line.
-pub(super) fn first(lines: &[u8]) -> Option<usize> {
+pub(super) fn first_match(lines: &[u8]) -> Option<usize> {
     // A word's leading boundary may be the end of the line before it.
     let is_end = |place: usize| matches!(lines.get(place), Some(b'\n' | b'\r'));
     SEARCH.first(lines).map(|place| place + usize::from(is_end(place)))
@@ -251,17 +251,17 @@ mod tests {
         ) {
             let text = format!("{}\n", parts.concat()).into_bytes();
             let expected = expression().find(&text).map(|found| line_of(&text, found.start()));
-            prop_assert_eq!(first(&text).map(|place| line_of(&text, place)), expected);
+            prop_assert_eq!(first_match(&text).map(|place| line_of(&text, place)), expected);
         }
     }
 
     #[test]
     fn words_are_found_at_both_ends_of_a_text() {
         for text in ["ep 1\n", "it\n", "x 3it\n", "a/ap\n", "the item\n", "loss", "LR", "步\n", " l.r\n"] {
-            assert!(first(text.as_bytes()).is_some(), "{text}");
+            assert!(first_match(text.as_bytes()).is_some(), "{text}");
         }
         for text in ["", "\n", "epic\n", "up1\n", "items \n", "lo", "los\n", "emo\n", "apt\n", "1ap\n"] {
-            assert_eq!(first(text.as_bytes()), None, "{text}");
+            assert_eq!(first_match(text.as_bytes()), None, "{text}");
         }
     }
 }

@@ -1,8 +1,8 @@
 use super::*;
-use crate::fetch::Memory;
+use crate::fetch::MemorySource;
 
 fn log(text: &str) -> CurveFile {
-    let source = Memory::new("train.log", text.as_bytes().to_vec());
+    let source = MemorySource::new("train.log", text.as_bytes().to_vec());
     assert!(recognise(&source), "{text}");
     read(&source, &Room::unlimited()).expect("a log")
 }
@@ -57,7 +57,7 @@ fn a_validation_may_print_its_score_alone() {
         "step:2 - actor/pg_loss:0.2 - critic/score/mean:0.6\n"
     ));
     assert_eq!(points(&file, "val-core/openai/gsm8k/acc/mean@1"), [(0, 0.24)]);
-    let source = Memory::new("notes.txt", b"step 3: 80 accounts\nstep: 4 value: 2\n".to_vec());
+    let source = MemorySource::new("notes.txt", b"step 3: 80 accounts\nstep: 4 value: 2\n".to_vec());
     assert!(!recognise(&source));
 }
 
@@ -91,13 +91,13 @@ fn skipped_updates_are_read_beside_the_curves() {
 
 #[test]
 fn prose_that_quotes_one_line_is_no_log() {
-    let source = Memory::new("README.md", b"It prints {'loss': 2.5, 'epoch': 0.1} as it goes.\nEnd.\n".to_vec());
+    let source = MemorySource::new("README.md", b"It prints {'loss': 2.5, 'epoch': 0.1} as it goes.\nEnd.\n".to_vec());
     assert!(!recognise(&source));
 }
 
 #[test]
 fn a_counter_that_lines_below_it_cannot_use_is_noted() {
-    let uses = |text: &str| !log(text).notes.contains(&Note::UnusedCounter);
+    let uses = |text: &str| !log(text).notes.contains(&CurveNote::UnusedCounter);
     let several: String =
         (1..=3).map(|epoch| format!("Epoch {epoch}/3\n{}", "loss: 2.5\nloss: 2.4\n".repeat(4))).collect();
     let one: String = (1..=3).map(|epoch| format!("Epoch {epoch}/3\nloss: {epoch}.5\n")).collect();
@@ -107,9 +107,9 @@ fn a_counter_that_lines_below_it_cannot_use_is_noted() {
 #[test]
 fn the_users_pattern_names_its_metrics() {
     let pattern = LogPattern::parse(r"^it=(?<step>\d+) L=(?<loss>\S+)").expect("sound");
-    let source = Memory::new("my.log", b"noise\nit=1 L=2.5\nit=2 L=nan\n".to_vec());
-    assert!(matches(&source, &pattern));
-    let file = read_with(&source, &Room::unlimited(), &pattern).expect("a log");
+    let source = MemorySource::new("my.log", b"noise\nit=1 L=2.5\nit=2 L=nan\n".to_vec());
+    assert!(matches_pattern(&source, &pattern));
+    let file = read_with_pattern(&source, &Room::unlimited(), &pattern).expect("a log");
     assert_eq!(points(&file, "loss")[0], (1, 2.5));
     assert!(LogPattern::parse(r"(?<step>\d+)").is_err());
     assert!(LogPattern::parse(r"(").is_err());
@@ -124,19 +124,19 @@ fn a_line_that_ends_rows_without_a_ruler_is_read_as_well() {
 }
 
 /// The log as it is read line by line, each looked at when it is taken.
-fn line_by_line(source: &Memory, surveyed_bytes: u64) -> CurveFile {
+fn line_by_line(source: &MemorySource, surveyed_bytes: u64) -> CurveFile {
     let room = Room::unlimited();
     let so_far = SoFar::new(surveyed(source, None, surveyed_bytes).expect("in memory"), None);
     let mut run = Run::new(source, &room, so_far);
     let mut lines = Lines::cutting(source);
     loop {
         if !run.so_far.is_open() {
-            lines.pass_over(telling::first, kinds::is_numeric).expect("in memory");
+            lines.skip_until(telling::first_match, kinds::is_numeric).expect("in memory");
         }
         let Some((line, has_end)) = lines.next_with_end().expect("in memory") else { break };
         run.take(line, has_end, None).expect("in memory");
     }
-    run.finish(source, Format::Log).expect("in memory")
+    run.finish(source, CurveFormat::Log).expect("in memory")
 }
 
 proptest::proptest! {
@@ -173,11 +173,11 @@ proptest::proptest! {
     ) {
         let lines = (1..).zip(&chosen).map(|(nth, line)| line.replace('#', &nth.to_string()));
         let text = lines.collect::<Vec<_>>().join("\n") + if has_end { "\n" } else { "" };
-        let source = Memory::new("train.log", text.into_bytes());
+        let source = MemorySource::new("train.log", text.into_bytes());
         let room = Room::unlimited();
         let so_far = SoFar::new(surveyed(&source, None, surveyed_bytes).expect("in memory"), None);
         let run = Run::new(&source, &room, so_far).lines(Lines::cutting(&source), Some(size)).expect("in memory");
-        let ahead = run.finish(&source, Format::Log).expect("in memory");
+        let ahead = run.finish(&source, CurveFormat::Log).expect("in memory");
         let all = |file: &CurveFile| {
             // Shapes are found by a hash of theirs, whose order is no part of what was read.
             let account = format!("{:?}", file.account);

@@ -170,7 +170,7 @@ impl Scan<'_> {
                 let end = self.bytes.iter().take(6).position(|byte| *byte == b'>');
                 self.mark(0, end.map_or(1, |end| end + 1));
             }
-            b'(' | b'[' if let Some(end) = mask::writer(self.bytes, at) => self.mark(at, end),
+            b'(' | b'[' if let Some(end) = mask::writer_end(self.bytes, at) => self.mark(at, end),
             _ if byte.is_ascii_alphabetic() || byte == b'_' => self.word(at),
             _ if byte.is_ascii() => self.sign(at, byte),
             _ => match self.line.get(at..).and_then(|rest| rest.chars().next()) {
@@ -211,7 +211,7 @@ impl Scan<'_> {
     }
 
     fn number(&mut self, at: usize) {
-        if let Some(end) = mask::figure(self.bytes, at).filter(|_| self.byte(at).is_ascii_digit()) {
+        if let Some(end) = mask::figure_end(self.bytes, at).filter(|_| self.byte(at).is_ascii_digit()) {
             return self.mark(at, end);
         }
         if let Some((value, end)) = self.spelled(at + 1).filter(|_| matches!(self.byte(at), b'+' | b'-')) {
@@ -220,7 +220,9 @@ impl Scan<'_> {
             return self.close(at);
         }
         let end = self.digits_end(at);
-        let Some(value) = self.line.get(at..end).and_then(lines::number) else { return self.mark(at, end.max(at + 1)) };
+        let Some(value) = self.line.get(at..end).and_then(lines::parse_number) else {
+            return self.mark(at, end.max(at + 1));
+        };
         let unit_end = self.unit_end(end);
         // Digits that go on in a word are part of it: `3x`, `8bit`.
         self.push(Kind::Number(value), at, end, unit_end);
@@ -317,7 +319,7 @@ impl Scan<'_> {
         }
         let mut end = self.word_end(at);
         let word = self.line.get(at..end).unwrap_or_default();
-        if let Some(end) = mask::month(self.bytes, at, end) {
+        if let Some(end) = mask::month_date_end(self.bytes, at, end) {
             return self.mark(at, end);
         }
         if LEVELS.contains(&word) {
@@ -331,7 +333,7 @@ impl Scan<'_> {
             return self.push(Kind::Sign(b'T'), at, end + 1, end + 1);
         }
         if mask::is_path(word) {
-            return self.mark(at, mask::line_number(self.bytes, end));
+            return self.mark(at, mask::line_number_end(self.bytes, end));
         }
         if let Some(place) = self.function(end) {
             return self.mark(at, place);

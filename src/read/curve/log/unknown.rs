@@ -6,14 +6,15 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::{DECIMAL, LogPattern, Names, SEARCHED, constant, parse_with};
+use super::{DECIMAL, LogPattern, Names, SEARCHED, constant_regex, parse_with};
 use crate::fetch::ByteSource;
 use crate::read::curve::lines::Lines;
 
 static NUMBER: LazyLock<Regex> =
-    LazyLock::new(|| constant(r"[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+|\b(?:nan|NaN|inf)\b)"));
+    LazyLock::new(|| constant_regex(r"[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+|\b(?:nan|NaN|inf)\b)"));
 /// A word for a counter at the end of the text before a number.
-static COUNTER: LazyLock<Regex> = LazyLock::new(|| constant(r"(?i)\b(?:step|iter|iteration|it|batch|update)s?\W*$"));
+static COUNTER: LazyLock<Regex> =
+    LazyLock::new(|| constant_regex(r"(?i)\b(?:step|iter|iteration|it|batch|update)s?\W*$"));
 
 /// Number of lines of one shape from which a text is taken for a log.
 const ALIKE: usize = 3;
@@ -163,11 +164,11 @@ fn counts(lines: &[String], at: usize) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fetch::Memory;
+    use crate::fetch::MemorySource;
 
     fn unknown(line: impl Fn(u64) -> String) -> Option<Unknown> {
         let text: String = (1..=5).map(|step| line(step) + "\n").collect();
-        find(&Memory::new("train.log", format!("building the model\n{text}").into_bytes()))
+        find(&MemorySource::new("train.log", format!("building the model\n{text}").into_bytes()))
     }
 
     #[test]
@@ -195,7 +196,7 @@ mod tests {
     fn a_pattern_reads_every_line_of_the_shape_or_none() {
         let text = |losses: [&str; 4]| {
             let lines = (1..).zip(losses).map(|(step, loss)| format!("LOSS@<{step}> ==> {loss} units\n"));
-            Memory::new("train.log", lines.collect::<String>().into_bytes())
+            MemorySource::new("train.log", lines.collect::<String>().into_bytes())
         };
         let own = text(["9.5", "8.5", "nan", "7.5"]);
         let found = find(&own).expect("lines");
@@ -203,7 +204,7 @@ mod tests {
         let digits = LogPattern::parse(r"LOSS@<(?<step>\d+)> ==> (?<loss>\d+\.\d+) units").expect("sound");
         assert!(found.is_read(&own, &whole) && found.is_read(&text(["1.5", "inf", "1.4", "1.3"]), &whole));
         assert!(!found.is_read(&own, &digits), "a line with NaN is not read");
-        let other = Memory::new("train.log", b"loss of step 1 is 2.5\nloss of step 2 is 2.4\n".to_vec());
+        let other = MemorySource::new("train.log", b"loss of step 1 is 2.5\nloss of step 2 is 2.4\n".to_vec());
         assert!(!found.is_read(&other, &whole), "the other text has no such line");
     }
 
@@ -221,6 +222,6 @@ mod tests {
     fn prose_and_programs_are_no_logs() {
         assert_eq!(unknown(|step| format!("{:x<1$} loss of 0.5", "", usize::try_from(step).expect("small"))), None);
         let program = b"loss1 = ce(x1)\nloss2 = ce(x2)\nloss3 = ce(x3)\nloss = 0.5 * loss1 + 0.5 * loss2\n";
-        assert_eq!(find(&Memory::new("train.py", program.to_vec())), None);
+        assert_eq!(find(&MemorySource::new("train.py", program.to_vec())), None);
     }
 }

@@ -8,7 +8,7 @@ use crate::layout::{Coordinates, Layout};
 use crate::read::dump::content::Dump;
 use crate::read::dump::merge::Piece;
 use crate::read::dump::name::Direction;
-use crate::read::dump::plan::Plan;
+use crate::read::dump::plan::AssemblyPlan;
 
 /// Parts of a batch whose calls are merged.
 #[derive(Default)]
@@ -20,8 +20,8 @@ pub(super) struct Batches {
 
 impl Batches {
     /// Collects the parts from the ranks' records; empty if calls are not merged.
-    pub(super) fn of(
-        plan: Plan,
+    pub(super) fn new(
+        plan: AssemblyPlan,
         layout: &Layout,
         (dumps, places): (&[Dump], &[Coordinates]),
         globals: &Globals<'_>,
@@ -40,7 +40,7 @@ impl Batches {
 
     /// Whether a value of a module was recorded in the calls of all parts. A container without a gradient, for example for
     /// positions or masks, does not depend on the batch and may be called only once.
-    pub(super) fn have_all(&self, module: &Module, pieces: &[Piece<'_>]) -> bool {
+    pub(super) fn has_all_calls(&self, module: &Module, pieces: &[Piece<'_>]) -> bool {
         let calls: BTreeSet<u64> = pieces.iter().map(|piece| piece.call).collect();
         let is_called_once = is_container(module) && !self.trained.contains(&module.path);
         is_called_once || calls.len().is_multiple_of(self.parts.max(1))
@@ -48,5 +48,5 @@ impl Batches {
 }
 
 fn is_container(module: &Module) -> bool {
-    ModuleKind::of(&module.path, &module.class) == ModuleKind::Container
+    ModuleKind::from_path(&module.path, &module.class) == ModuleKind::Container
 }

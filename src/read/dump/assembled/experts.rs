@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::global::{Globals, Module, expert};
+use super::global::{Globals, Module, expert_path};
 use crate::layout::Coordinates;
 use crate::read::dump::content::Dump;
 use crate::read::dump::merge::Piece;
@@ -43,5 +43,5 @@ fn key(module: &Module) -> Option<(String, bool)> {
         Direction::Backward => true,
         Direction::ParametersGradient | Direction::Debug => return None,
     };
-    Some((expert(&module.path)?.to_owned(), is_backward))
+    Some((expert_path(&module.path)?.to_owned(), is_backward))
 }

@@ -1,6 +1,6 @@
 //! Names of modules in the whole model: layers are counted over stages and chunks, experts over the ranks that share them.
 
-use crate::layout::names::{Numbering, without_chunk};
+use crate::layout::names::{Numbering, split_chunk};
 use crate::layout::{Coordinates, Layout};
 use crate::read::dump::content::Dump;
 use crate::read::dump::name::{Direction, OpName};
@@ -50,7 +50,7 @@ impl Module {
 }
 
 /// Beginning of a path up to the number of an expert; `None` outside of experts.
-pub(super) fn expert(path: &str) -> Option<&str> {
+pub(super) fn expert_path(path: &str) -> Option<&str> {
     let from = path.find("expert")?;
     let below = path.get(from..)?;
     let number =
@@ -82,25 +82,25 @@ impl<'n> Local<'n> {
         parsed.direction?;
         let base = name.get(prefix.len()..parsed.base.len())?;
         let (path, class) = base.rsplit_once('.')?;
-        let (chunk, path) = without_chunk(path);
+        let (chunk, path) = split_chunk(path);
         Some(Self { prefix, chunk, path, class: class.strip_prefix(FSDP).unwrap_or(class), name: parsed })
     }
 }
 
 impl<'l> Globals<'l> {
     /// Counts the layers of each chunk, and the experts of each rank.
-    pub(super) fn of(dumps: &[Dump], places: &[Coordinates], layout: &'l Layout) -> Self {
+    pub(super) fn new(dumps: &[Dump], places: &[Coordinates], layout: &'l Layout) -> Self {
         let names = dumps.iter().zip(places).flat_map(|(dump, place)| {
             dump.operations.iter().filter_map(move |operation| {
                 let local = Local::of(operation.name)?;
                 Some((layout.chunk(local.chunk, *place), local.path))
             })
         });
-        Self { layout, numbering: Numbering::of(names) }
+        Self { layout, numbering: Numbering::from_paths(names) }
     }
 
     /// Operation of the whole model that a member is a call of.
-    pub(super) fn of_member(&self, member: &Member, dumps: &[Dump], places: &[Coordinates]) -> Option<Module> {
+    pub(super) fn module_of_member(&self, member: &Member, dumps: &[Dump], places: &[Coordinates]) -> Option<Module> {
         let operation = dumps.get(member.rank as usize)?.operations.get(member.operation as usize)?;
         self.module(operation.name, *places.get(member.rank as usize)?)
     }

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use super::cell::{Cell, Statistics, cell, no_rows};
-use super::part::Tables;
-use super::place::Place;
-use super::table::{Content, Row};
+use super::cell::{Cell, PrintedStatistics, no_rows_error, parse_cell};
+use super::part::ToolTables;
+use super::place::ToolPlace;
+use super::table::{Content, ToolRow};
 use crate::error::{Error, Result};
-use crate::fetch::{Source, hold, read_all};
+use crate::fetch::{Source, check_memory, read_all};
 use crate::kind::TensorKind;
 use crate::read::dump::precision::SeenDigits;
 use crate::read::dump::tool::Tool;
@@ -40,8 +40,8 @@ pub(super) fn recognise(head: &[u8]) -> bool {
 }
 
 /// Reads the table.
-pub(super) fn read(path: &str, source: &Source) -> Result<Tables> {
-    let bytes = read_all(source.as_ref(), LARGEST.min(source.memory()))?;
+pub(super) fn read(path: &str, source: &Source) -> Result<ToolTables> {
+    let bytes = read_all(source.as_ref(), LARGEST.min(source.memory_limit()))?;
     let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
     let mut table = csv::ReaderBuilder::new().has_headers(true).flexible(true).from_reader(text);
     let header = table.headers().map_err(|error| Error::corrupt(path, error.to_string()))?.clone();
@@ -58,14 +58,14 @@ pub(super) fn read(path: &str, source: &Source) -> Result<Tables> {
             Some((unit, row)) => reader.add(unit, row),
             None => reader.damaged(line),
         }
-        hold(source.as_ref(), reader.bytes)?;
+        check_memory(source.as_ref(), reader.bytes)?;
     }
     reader.finish(path)
 }
 
 #[derive(Default)]
 struct Reader {
-    units: BTreeMap<(u64, Option<u64>), Vec<Row>>,
+    units: BTreeMap<(u64, Option<u64>), Vec<ToolRow>>,
     digits: SeenDigits,
     damage: Option<(String, u64)>,
     bytes: usize,
@@ -73,7 +73,7 @@ struct Reader {
 
 impl Reader {
     /// Unit (execution and rank) and value of a row; `None` if a required cell cannot be read.
-    fn row<'a>(&mut self, field: &impl Fn(usize) -> Option<&'a str>) -> Option<((u64, Option<u64>), Row)> {
+    fn row<'a>(&mut self, field: &impl Fn(usize) -> Option<&'a str>) -> Option<((u64, Option<u64>), ToolRow)> {
         let [device, count, name, _kind, id, side, index, dtype] = std::array::from_fn(field);
         let number = |text: Option<&str>| text?.trim().parse::<u64>().ok();
         // The process id differs from run to run, so only the device counts.
@@ -89,14 +89,14 @@ impl Reader {
         for (place, number) in numbers.iter_mut().enumerate() {
             let text = field(10 + place)?;
             self.digits.note(text);
-            match cell(text) {
+            match parse_cell(text) {
                 Cell::Number(value) => *number = Some(value),
                 Cell::Absent => {}
                 Cell::Unreadable => return None,
             }
         }
         let [max, min, mean, norm] = numbers;
-        let row = Row {
+        let row = ToolRow {
             operation: name?.trim().to_owned(),
             call: number(id)?,
             below: format!(".{below}.{}", number(index)?),
@@ -104,14 +104,14 @@ impl Reader {
             content: Content::Tensor {
                 dtype: dtype?.trim().to_owned(),
                 shape: shape?,
-                statistics: Statistics { max, min, mean, norm },
+                statistics: PrintedStatistics { max, min, mean, norm },
             },
         };
         Some(((number(count)?, rank), row)).filter(|(_, row)| !row.operation.is_empty())
     }
 
-    fn add(&mut self, unit: (u64, Option<u64>), row: Row) {
-        self.bytes += size_of::<Row>() + row.operation.len() + row.below.len() + 64;
+    fn add(&mut self, unit: (u64, Option<u64>), row: ToolRow) {
+        self.bytes += size_of::<ToolRow>() + row.operation.len() + row.below.len() + 64;
         self.units.entry(unit).or_default().push(row);
     }
 
@@ -119,13 +119,13 @@ impl Reader {
         self.damage.get_or_insert_with(|| (format!("line {line} is not a whole row"), 0)).1 += 1;
     }
 
-    fn finish(self, path: &str) -> Result<Tables> {
+    fn finish(self, path: &str) -> Result<ToolTables> {
         let Self { units, digits, damage, .. } = self;
         if units.is_empty() {
-            return Err(no_rows(path, "ATB's statistic.csv"));
+            return Err(no_rows_error(path, "ATB's statistic.csv"));
         }
-        let (group, precision) = (Place::of(path).group, digits.precision());
-        Ok(Tables { tool: Tool::Atb, path: path.to_owned(), group, units, precision, damage })
+        let (group, precision) = (ToolPlace::from_path(path).group, digits.precision());
+        Ok(ToolTables { tool: Tool::Atb, path: path.to_owned(), group, units, precision, damage })
     }
 }
 
@@ -134,13 +134,13 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::fetch::Memory;
+    use crate::fetch::MemorySource;
     use crate::read::dump::precision::Precision;
 
     const HEADER: &str = "Device and PID,Execution Count,Op Name,Op Type,Op Id,Input/Output,Index,Dtype,Format,Shape,Max,Min,Mean,Norm,Tensor Path\n";
 
-    fn table(rows: &str) -> Result<Tables> {
-        let source: Source = Arc::new(Memory::new("statistic.csv", format!("{HEADER}{rows}").into_bytes()));
+    fn table(rows: &str) -> Result<ToolTables> {
+        let source: Source = Arc::new(MemorySource::new("statistic.csv", format!("{HEADER}{rows}").into_bytes()));
         read("statistic.csv", &source)
     }
 

@@ -4,7 +4,7 @@
 //! `name` its name. Any other pair distinguishes records of the same name.
 
 use super::part::ToolFile;
-use super::place::{Place, tensor_stem};
+use super::place::{ToolPlace, tensor_stem};
 use crate::read::dump::tool::Tool;
 
 /// Keys of pairs that do not belong to the record's identity.
@@ -17,7 +17,7 @@ pub(super) fn recognise(path: &str) -> Option<ToolFile> {
     let value = |key: &str| pairs.iter().find(|(known, _)| *known == key).map(|(_, value)| *value);
     let number = |key: &str| value(key).and_then(|value| value.parse::<u64>().ok());
     let (name, order) = (value("name")?, number("dump_index")?);
-    let place = Place::of(path);
+    let place = ToolPlace::from_path(path);
     let known =
         |key: &str| ["step", "forward_pass_id", "rank", "dump_index", "name"].contains(&key) || ASIDE.contains(&key);
     let mut others: Vec<String> =

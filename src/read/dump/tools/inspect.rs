@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::cell::{Statistics, no_rows};
-use super::part::Tables;
-use super::place::{Place, file_name};
-use super::table::{Content, Row};
+use super::cell::{PrintedStatistics, no_rows_error};
+use super::part::ToolTables;
+use super::place::{ToolPlace, file_name};
+use super::table::{Content, ToolRow};
 use crate::error::Result;
-use crate::fetch::{Source, hold, read_all};
+use crate::fetch::{Source, check_memory, read_all};
 use crate::kind::TensorKind;
 use crate::read::dump::precision::SeenDigits;
 use crate::read::dump::tool::Tool;
@@ -61,15 +61,15 @@ impl<'a> Line<'a> {
 /// The statistics of a record at one iteration.
 #[derive(Default)]
 struct Gathered {
-    statistics: Statistics,
+    statistics: PrintedStatistics,
     deviation: Option<f64>,
     /// Other statistics, each of which becomes a value of its own.
     others: Vec<(String, f64)>,
 }
 
 /// Reads the log.
-pub(super) fn read(path: &str, source: &Source) -> Result<Tables> {
-    let bytes = read_all(source.as_ref(), LARGEST.min(source.memory()))?;
+pub(super) fn read(path: &str, source: &Source) -> Result<ToolTables> {
+    let bytes = read_all(source.as_ref(), LARGEST.min(source.memory_limit()))?;
     let text = String::from_utf8_lossy(&bytes);
     let (mut steps, mut digits, mut damage) = (BTreeMap::<u64, Records>::new(), SeenDigits::default(), None);
     let mut held = 0;
@@ -79,7 +79,7 @@ pub(super) fn read(path: &str, source: &Source) -> Result<Tables> {
             Some(line) => {
                 digits.note(line.text);
                 held += steps.entry(line.iteration).or_default().add(&line);
-                hold(source.as_ref(), held)?;
+                check_memory(source.as_ref(), held)?;
             }
             None if is_cut || line.contains("iteration=") || line.contains("value=") => {
                 let reason = || (format!("line {} is not a whole line", number + 1), 0);
@@ -89,12 +89,12 @@ pub(super) fn read(path: &str, source: &Source) -> Result<Tables> {
         }
     }
     if steps.is_empty() {
-        return Err(no_rows(path, "nvdlfw-inspect's statistics"));
+        return Err(no_rows_error(path, "nvdlfw-inspect's statistics"));
     }
-    let (place, rank) = (Place::of(path), rank_of(path));
+    let (place, rank) = (ToolPlace::from_path(path), rank_of(path));
     let units = steps.into_iter().map(|(step, records)| ((step, rank.or(place.rank)), records.rows())).collect();
     let precision = digits.precision();
-    Ok(Tables { tool: Tool::Inspect, path: path.to_owned(), group: place.group, units, precision, damage })
+    Ok(ToolTables { tool: Tool::Inspect, path: path.to_owned(), group: place.group, units, precision, damage })
 }
 
 /// Rank at the end of a file name such as `nvdlfw_inspect_globalrank-0.log`.
@@ -119,7 +119,7 @@ impl Records {
             self.records.push((line.record.to_owned(), Gathered::default()));
         }
         let Some((_, gathered)) = self.records.get_mut(place) else { return 0 };
-        let Statistics { max, min, mean, .. } = &mut gathered.statistics;
+        let PrintedStatistics { max, min, mean, .. } = &mut gathered.statistics;
         let known = match line.statistic {
             "max" => max,
             "min" => min,
@@ -138,13 +138,13 @@ impl Records {
         if place == next { size_of::<Gathered>() + 2 * line.record.len() } else { 0 }
     }
 
-    fn rows(self) -> Vec<Row> {
+    fn rows(self) -> Vec<ToolRow> {
         self.records.into_iter().flat_map(|(name, gathered)| gathered.rows(&name)).collect()
     }
 }
 
 impl Gathered {
-    fn rows(self, name: &str) -> Vec<Row> {
+    fn rows(self, name: &str) -> Vec<ToolRow> {
         let Self { mut statistics, deviation, others } = self;
         // The number of elements is unknown, so the root mean square is used as the norm.
         statistics.norm = match (statistics.mean, deviation) {
@@ -152,7 +152,7 @@ impl Gathered {
             (None, deviation) => deviation,
             (Some(_), None) => None,
         };
-        let row = |below: String, content: Content| Row {
+        let row = |below: String, content: Content| ToolRow {
             operation: name.to_owned(),
             call: 0,
             below,
@@ -160,9 +160,9 @@ impl Gathered {
             content,
         };
         let tensor = |statistics| Content::Tensor { dtype: String::new(), shape: Vec::new(), statistics };
-        let whole = (statistics != Statistics::default()).then(|| row(String::new(), tensor(statistics)));
+        let whole = (statistics != PrintedStatistics::default()).then(|| row(String::new(), tensor(statistics)));
         let single = |(name, value): (String, f64)| {
-            let statistics = Statistics { max: Some(value), min: Some(value), ..Statistics::default() };
+            let statistics = PrintedStatistics { max: Some(value), min: Some(value), ..PrintedStatistics::default() };
             let content = if COUNTS.contains(&name.as_str()) { Content::Null } else { tensor(statistics) };
             row(format!(".{name}"), content)
         };
@@ -175,13 +175,13 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::fetch::Memory;
+    use crate::fetch::MemorySource;
     use crate::read::dump::precision::Precision;
 
-    fn log(text: &str) -> Result<Tables> {
+    fn log(text: &str) -> Result<ToolTables> {
         let path = "nvdlfw_inspect_statistics_logs/nvdlfw_inspect_globalrank-3.log";
         assert!(recognise(path, text.as_bytes()) && recognise("any.log", text.as_bytes()));
-        read(path, &(Arc::new(Memory::new(path, text.as_bytes().to_vec())) as Source))
+        read(path, &(Arc::new(MemorySource::new(path, text.as_bytes().to_vec())) as Source))
     }
 
     #[test]

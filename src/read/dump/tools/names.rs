@@ -1,6 +1,6 @@
 //! Classification of tensor names: parameters, modules, and other results.
 
-use crate::read::tensor::Stored;
+use crate::read::tensor::StoredValue;
 
 /// Meaning of a file of tensors that holds no parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -145,10 +145,10 @@ const ENDINGS: [&str; 10] =
 ///
 /// A bare tensor is an array unless its file has the name of a parameter. Named tensors are results if none has the name of a
 /// parameter and all have the name of a module or a result.
-pub fn activations(path: &str, stored: &[(String, Stored)]) -> Option<Activations> {
+pub fn activations(path: &str, stored: &[(String, StoredValue)]) -> Option<Activations> {
     let mut tensors =
-        stored.iter().filter(|(_, stored)| matches!(stored, Stored::Tensor(_))).map(|(name, _)| name.as_str());
-    if let [(name, Stored::Tensor(_))] = stored
+        stored.iter().filter(|(_, stored)| matches!(stored, StoredValue::Tensor(_))).map(|(name, _)| name.as_str());
+    if let [(name, StoredValue::Tensor(_))] = stored
         && name.is_empty()
     {
         let stem = super::place::tensor_stem(path)?;

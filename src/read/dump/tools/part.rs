@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::table::Row;
+use super::table::ToolRow;
 use crate::read::dump::precision::Precision;
 use crate::read::dump::tool::Tool;
 
@@ -13,12 +13,12 @@ pub enum ToolPart {
     /// A file of one step and rank, which is read together with its dump.
     File(ToolFile),
     /// A table with any number of steps and ranks.
-    Table(Arc<Tables>),
+    Table(Arc<ToolTables>),
 }
 
 impl ToolPart {
     /// Wraps the tables of one file.
-    pub(super) fn of(tables: Tables) -> Self {
+    pub(super) fn from_tables(tables: ToolTables) -> Self {
         Self::Table(Arc::new(tables))
     }
 }
@@ -44,11 +44,11 @@ pub struct ToolFile {
 
 /// Rows of a table or log, by step and rank.
 #[derive(Debug)]
-pub struct Tables {
+pub struct ToolTables {
     pub(super) tool: Tool,
     pub(super) path: String,
     pub(super) group: String,
-    pub(super) units: BTreeMap<(u64, Option<u64>), Vec<Row>>,
+    pub(super) units: BTreeMap<(u64, Option<u64>), Vec<ToolRow>>,
     pub(super) precision: Precision,
     /// Reason for the first unreadable place, and the number of such places.
     pub(super) damage: Option<(String, u64)>,

@@ -2,15 +2,15 @@
 
 /// Step and rank of a file, and its folder without the folders of step and rank.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct ToolPlace {
     pub(super) step: Option<u64>,
     pub(super) rank: Option<u64>,
     pub(super) group: String,
 }
 
-impl Place {
+impl ToolPlace {
     /// Reads the folders of `path`, nearest first.
-    pub(super) fn of(path: &str) -> Self {
+    pub(super) fn from_path(path: &str) -> Self {
         let mut place = Self::default();
         let folders: Vec<&str> = path.rsplit_once('/').map_or_else(Vec::new, |(folder, _)| folder.split('/').collect());
         let mut kept = Vec::new();
@@ -61,7 +61,7 @@ mod tests {
             ("capture/x.pt", None, None, "capture"),
             ("x.pt", None, None, ""),
         ] {
-            let place = Place::of(path);
+            let place = ToolPlace::from_path(path);
             assert_eq!((place.step, place.rank, place.group.as_str()), (step, rank, group), "{path}");
         }
     }

@@ -1,13 +1,13 @@
 //! Files of MindSpore's `save`: `step0/rank0/model.embed_tokens_float32_0.npy`, without an order.
 
 use super::part::ToolFile;
-use super::place::{Place, tensor_stem};
+use super::place::{ToolPlace, tensor_stem};
 use crate::dtype::Dtype;
 use crate::read::dump::tool::Tool;
 
 /// Record in the file at `path`, by the names of the file and its folders; `None` for other names.
 pub(super) fn recognise(path: &str, head: &[u8]) -> Option<ToolFile> {
-    let place = Place::of(path);
+    let place = ToolPlace::from_path(path);
     if place.step.is_none() && place.rank.is_none() || !path.ends_with(".npy") {
         return None;
     }

@@ -2,14 +2,14 @@
 
 use std::collections::HashMap;
 
-use super::cell::Statistics;
+use super::cell::PrintedStatistics;
 use crate::kind::TensorKind;
 use crate::read::dump::builder::{Builder, NewTensor};
 use crate::read::json::Json;
 
 /// One value of an operation.
 #[derive(Clone, Debug)]
-pub(super) struct Row {
+pub(super) struct ToolRow {
     /// Name of the operation.
     pub(super) operation: String,
     /// Number that distinguishes calls of the same name.
@@ -26,7 +26,7 @@ pub(super) enum Content {
     Tensor {
         dtype: String,
         shape: Vec<u64>,
-        statistics: Statistics,
+        statistics: PrintedStatistics,
     },
     Plain(String),
     Damaged,
@@ -36,9 +36,9 @@ pub(super) enum Content {
 
 /// Counter that makes names unique: the second use of a name becomes `name#1`.
 #[derive(Default)]
-pub(super) struct Distinct(HashMap<String, u64>);
+pub(super) struct DistinctNames(HashMap<String, u64>);
 
-impl Distinct {
+impl DistinctNames {
     pub(super) fn name(&mut self, name: &str) -> String {
         let count = self.0.entry(name.to_owned()).or_default();
         *count += 1;
@@ -48,9 +48,9 @@ impl Distinct {
 
 /// Adds rows to a dump: one operation per name and call, in the order of first appearance. If an operation has no recorded input,
 /// its outputs get the role of plain values, because an earlier error may have reached it through an input that is not recorded.
-pub(super) fn build(rows: &[Row], builder: &mut Builder) {
+pub(super) fn add_rows(rows: &[ToolRow], builder: &mut Builder) {
     let mut places: HashMap<(&str, u64), usize> = HashMap::new();
-    let mut operations: Vec<Vec<&Row>> = Vec::new();
+    let mut operations: Vec<Vec<&ToolRow>> = Vec::new();
     for row in rows {
         let place = *places.entry((&row.operation, row.call)).or_insert(operations.len());
         match operations.get_mut(place) {
@@ -58,7 +58,7 @@ pub(super) fn build(rows: &[Row], builder: &mut Builder) {
             None => operations.push(vec![row]),
         }
     }
-    let mut distinct = Distinct::default();
+    let mut distinct = DistinctNames::default();
     for rows in operations {
         let Some(first) = rows.first() else { continue };
         let name = distinct.name(&first.operation);
@@ -71,15 +71,15 @@ pub(super) fn build(rows: &[Row], builder: &mut Builder) {
     }
 }
 
-fn add(row: &Row, name: &str, kind: TensorKind, builder: &mut Builder) {
+fn add(row: &ToolRow, name: &str, kind: TensorKind, builder: &mut Builder) {
     match &row.content {
-        Content::Null => builder.null(name, kind),
-        Content::Damaged => builder.damaged(name, kind),
-        Content::Plain(text) => builder.plain(name, kind, "text", Json::Text(text.clone())),
+        Content::Null => builder.add_null(name, kind),
+        Content::Damaged => builder.add_damaged(name, kind),
+        Content::Plain(text) => builder.add_plain(name, kind, "text", Json::Text(text.clone())),
         Content::Tensor { dtype, shape, statistics } => {
             let statistics = statistics.json().map(std::borrow::Cow::Owned);
             let tensor = NewTensor { dtype, shape, statistics, requires_grad: None, checksum: None, extension: None };
-            builder.tensor(name, kind, &tensor);
+            builder.add_tensor(name, kind, &tensor);
         }
     }
 }

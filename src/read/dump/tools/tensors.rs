@@ -4,14 +4,14 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use super::part::ToolFile;
-use super::table::Distinct;
+use super::table::DistinctNames;
 use crate::error::Result;
 use crate::fetch::Files;
 use crate::kind::TensorKind;
 use crate::read::dump::builder::{Builder, NewTensor};
 use crate::read::dump::content::{DamageKind, Dump};
 use crate::read::json::Json;
-use crate::read::tensor::{Stored, TensorData};
+use crate::read::tensor::{StoredValue, TensorData};
 use crate::read::tensor_file;
 
 /// Place of a tensor.
@@ -40,7 +40,7 @@ pub(super) fn read(
     builder: &mut Builder,
     dump: &mut Dump,
 ) -> HashMap<String, TensorPlace> {
-    let mut reader = Reader { kind, builder, places: HashMap::new(), distinct: Distinct::default() };
+    let mut reader = Reader { kind, builder, places: HashMap::new(), distinct: DistinctNames::default() };
     for file in of {
         let opened = files.open(&file.path).and_then(tensor_file::open_members);
         match (opened, &file.name) {
@@ -49,8 +49,8 @@ pub(super) fn read(
             (Err(error), name) => {
                 let name = reader.distinct.name(name.as_deref().unwrap_or(&file.path));
                 reader.builder.begin(&name);
-                reader.builder.damaged(&name, kind);
-                dump.damaged(DamageKind::Record, &file.path, error.message());
+                reader.builder.add_damaged(&name, kind);
+                dump.note_damage(DamageKind::Record, &file.path, error.message());
             }
         }
     }
@@ -61,12 +61,12 @@ struct Reader<'a> {
     kind: TensorKind,
     builder: &'a mut Builder,
     places: HashMap<String, TensorPlace>,
-    distinct: Distinct,
+    distinct: DistinctNames,
 }
 
 impl Reader<'_> {
     /// Adds a file that holds one record: a tensor, or one or several under `value` next to `meta`.
-    fn record(&mut self, file: &ToolFile, name: &str, stored: Vec<(String, Stored)>) {
+    fn record(&mut self, file: &ToolFile, name: &str, stored: Vec<(String, StoredValue)>) {
         let name = self.distinct.name(name);
         self.builder.begin(&name);
         let is_aside = |member: &str| member == "meta" || member.starts_with("meta.");
@@ -83,20 +83,20 @@ impl Reader<'_> {
             self.value(row, stored, place);
         }
         if is_empty {
-            self.builder.null(&name, self.kind);
+            self.builder.add_null(&name, self.kind);
         }
     }
 
     /// Adds one of several records of a file.
-    fn member(&mut self, file: &ToolFile, name: &str, stored: Stored) {
+    fn member(&mut self, file: &ToolFile, name: &str, stored: StoredValue) {
         let name = self.distinct.name(if name.is_empty() { "value" } else { name });
         self.builder.begin(&name);
         self.value(name, stored, |tensor| TensorPlace::Member { path: file.path.clone(), tensor });
     }
 
-    fn value(&mut self, row: String, stored: Stored, place: impl FnOnce(TensorData) -> TensorPlace) {
+    fn value(&mut self, row: String, stored: StoredValue, place: impl FnOnce(TensorData) -> TensorPlace) {
         match stored {
-            Stored::Tensor(tensor) => {
+            StoredValue::Tensor(tensor) => {
                 let dtype = format!("torch.{}", tensor.dtype);
                 let record = NewTensor {
                     dtype: &dtype,
@@ -106,13 +106,15 @@ impl Reader<'_> {
                     checksum: None,
                     extension: Some(""),
                 };
-                self.builder.tensor(&row, self.kind, &record);
+                self.builder.add_tensor(&row, self.kind, &record);
                 self.places.insert(row, place(tensor));
             }
             // A part on one rank is not a value of the whole model.
-            Stored::Unsupported(_) | Stored::Part(_) => self.builder.damaged(&row, self.kind),
-            Stored::Plain(text) => self.builder.plain(&row, self.kind, "value", Json::Text(text)),
-            Stored::Shape(shape) => self.builder.plain(&row, self.kind, "shape", Json::Text(format!("{shape:?}"))),
+            StoredValue::Unsupported(_) | StoredValue::Part(_) => self.builder.add_damaged(&row, self.kind),
+            StoredValue::Plain(text) => self.builder.add_plain(&row, self.kind, "value", Json::Text(text)),
+            StoredValue::Shape(shape) => {
+                self.builder.add_plain(&row, self.kind, "shape", Json::Text(format!("{shape:?}")))
+            }
         }
     }
 }
@@ -120,13 +122,13 @@ impl Reader<'_> {
 /// Reads the tensor at a place from the file `source`.
 pub(super) fn tensor(place: &TensorPlace, source: crate::fetch::Source) -> Result<TensorData> {
     let (path, member) = match place {
-        TensorPlace::Member { tensor, .. } => return Ok(tensor.again()),
+        TensorPlace::Member { tensor, .. } => return Ok(tensor.new_handle()),
         TensorPlace::File { path, member } => (path, member),
     };
     let stored = tensor_file::open_members(source)?;
     let found = stored.into_iter().find(|(name, _)| name == member);
     match found {
-        Some((_, Stored::Tensor(tensor))) => Ok(tensor),
+        Some((_, StoredValue::Tensor(tensor))) => Ok(tensor),
         _ => Err(crate::error::Error::corrupt(path, format!("no tensor under `{member}`"))),
     }
 }

@@ -1,9 +1,9 @@
 //! Debug trees of transformers: a JSON tree of modules with their inputs and outputs, whose statistics are printed tensors.
 
-use super::cell::{Cell, Statistics, cell, norm_of};
+use super::cell::{Cell, PrintedStatistics, norm_from_mean, parse_cell};
 use super::part::ToolFile;
-use super::place::{Place, file_name};
-use super::table::{Content, Row};
+use super::place::{ToolPlace, file_name};
+use super::table::{Content, ToolRow};
 use crate::error::{Error, Result};
 use crate::fetch::Source;
 use crate::kind::TensorKind;
@@ -27,19 +27,19 @@ pub(super) fn recognise(path: &str, head: &[u8]) -> bool {
 }
 
 /// Describes the file at `path` as part of a dump.
-pub(super) fn file(path: &str) -> ToolFile {
-    let place = Place::of(path);
+pub(super) fn tool_file(path: &str) -> ToolFile {
+    let place = ToolPlace::from_path(path);
     let (step, rank) = (place.step.unwrap_or(0), place.rank);
     ToolFile { tool: Tool::Trace, path: path.to_owned(), group: place.group, step, rank, order: None, name: None }
 }
 
 /// Path that the tree with all elements would have next to this file of statistics; `None` for any other file.
-pub(super) fn fuller(path: &str) -> Option<String> {
+pub(super) fn full_tree_path(path: &str) -> Option<String> {
     path.strip_suffix(SUMMARY).map(|stem| format!("{stem}{FULL}"))
 }
 
 /// Reads the rows of a tree in its order, and the precision of its printed numbers.
-pub(super) fn read(path: &str, source: &Source) -> Result<(Vec<Row>, Precision)> {
+pub(super) fn read(path: &str, source: &Source) -> Result<(Vec<ToolRow>, Precision)> {
     let tree = json::parse(source.as_ref())?;
     let mut walk = Walk::default();
     walk.module(&tree).ok_or_else(|| {
@@ -51,7 +51,7 @@ pub(super) fn read(path: &str, source: &Source) -> Result<(Vec<Row>, Precision)>
 
 #[derive(Default)]
 struct Walk {
-    rows: Vec<Row>,
+    rows: Vec<ToolRow>,
     digits: SeenDigits,
     modules: u64,
 }
@@ -97,7 +97,7 @@ impl Walk {
             Json::Text(text) => Content::Plain(without_places(text)),
             other => Content::Plain(json::to_text(other)),
         };
-        self.rows.push(Row { operation: name.to_owned(), call, below: below.to_owned(), kind, content });
+        self.rows.push(ToolRow { operation: name.to_owned(), call, below: below.to_owned(), kind, content });
     }
 
     fn tensor(&mut self, value: &Json, shape: &str, dtype: &str) -> Content {
@@ -122,8 +122,9 @@ impl Walk {
             return Content::Plain(format!("{dtype} {shape} {shown}").trim_end().to_owned());
         }
         let number = |cell: Cell| if let Cell::Number(value) = cell { Some(value) } else { None };
-        let norm = number(mean).zip(number(deviation)).map(|(mean, deviation)| norm_of(elements, mean, deviation));
-        let statistics = Statistics { max: number(max), min: number(min), mean: number(mean), norm };
+        let norm =
+            number(mean).zip(number(deviation)).map(|(mean, deviation)| norm_from_mean(elements, mean, deviation));
+        let statistics = PrintedStatistics { max: number(max), min: number(min), mean: number(mean), norm };
         Content::Tensor { dtype: dtype.to_owned(), shape: extents, statistics }
     }
 
@@ -135,7 +136,7 @@ impl Walk {
                 let inner = text.strip_prefix("tensor(").and_then(|rest| rest.strip_suffix(')')).unwrap_or(text);
                 let inner = inner.split(',').next().unwrap_or(inner).trim();
                 self.digits.note(inner);
-                cell(inner)
+                parse_cell(inner)
             }
             Some(other) => other.as_f64().map_or(Cell::Unreadable, Cell::Number),
         }
@@ -160,10 +161,10 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::fetch::Memory;
+    use crate::fetch::MemorySource;
 
-    fn tree(text: &str) -> Result<(Vec<Row>, Precision)> {
-        read("x.json", &(Arc::new(Memory::new("x.json", text.as_bytes().to_vec())) as Source))
+    fn tree(text: &str) -> Result<(Vec<ToolRow>, Precision)> {
+        read("x.json", &(Arc::new(MemorySource::new("x.json", text.as_bytes().to_vec())) as Source))
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, OnceLock};
 
-use super::part::{Tables, ToolFile, ToolPart};
+use super::part::{ToolFile, ToolPart, ToolTables};
 use super::tensors::{self, TensorPlace};
 use super::{table, trace};
 use crate::error::{Error, ErrorKind, Result};
@@ -27,7 +27,7 @@ pub struct ToolDump {
     pub rank: Option<u64>,
     files: Arc<dyn Files>,
     parts: Vec<ToolFile>,
-    tables: Option<Arc<Tables>>,
+    tables: Option<Arc<ToolTables>>,
     /// Places of the tensors by row name; known once the dump was read.
     places: OnceLock<HashMap<String, TensorPlace>>,
 }
@@ -39,7 +39,7 @@ type Key = (Tool, String, u64, Option<u64>);
 fn in_order(mut parts: Vec<ToolFile>) -> Vec<ToolFile> {
     let paths: BTreeSet<String> = parts.iter().map(|part| part.path.clone()).collect();
     parts.retain(|part| {
-        part.tool != Tool::Trace || trace::fuller(&part.path).is_none_or(|fuller| !paths.contains(&fuller))
+        part.tool != Tool::Trace || trace::full_tree_path(&part.path).is_none_or(|fuller| !paths.contains(&fuller))
     });
     let key = |part: &ToolFile| part.order.unwrap_or(u64::MAX);
     parts.sort_by(|a, b| key(a).cmp(&key(b)).then_with(|| natural(&a.path, &b.path)));
@@ -76,7 +76,7 @@ fn digits<'a>(text: &mut &'a [u8]) -> &'a [u8] {
 
 impl ToolDump {
     /// Groups the parts found on a side by step and rank, in order.
-    pub fn all(files: &Arc<dyn Files>, parts: &[ToolPart]) -> Vec<Self> {
+    pub fn from_parts(files: &Arc<dyn Files>, parts: &[ToolPart]) -> Vec<Self> {
         let mut units: BTreeMap<Key, Vec<ToolFile>> = BTreeMap::new();
         let mut found = Vec::new();
         for part in parts {
@@ -97,7 +97,7 @@ impl ToolDump {
         found
     }
 
-    fn new(files: &Arc<dyn Files>, key: Key, parts: Vec<ToolFile>, tables: Option<Arc<Tables>>) -> Self {
+    fn new(files: &Arc<dyn Files>, key: Key, parts: Vec<ToolFile>, tables: Option<Arc<ToolTables>>) -> Self {
         let (tool, group, step, rank) = key;
         Self { tool, group, step, rank, files: files.clone(), parts, tables, places: OnceLock::new() }
     }
@@ -127,20 +127,20 @@ impl ToolDump {
         dump.is_unordered = !self.has_order();
         let mut builder = Builder::default();
         if let Some(tables) = &self.tables {
-            builder.print_with(tables.precision);
+            builder.set_precision(tables.precision);
             let rows = tables.units.get(&(self.step, self.rank)).map_or(&[][..], Vec::as_slice);
-            table::build(rows, &mut builder);
+            table::add_rows(rows, &mut builder);
             if let Some((reason, _)) = &tables.damage {
-                dump.damaged(DamageKind::Record, &tables.path, reason.as_str());
+                dump.note_damage(DamageKind::Record, &tables.path, reason.as_str());
             }
         } else if self.tool == Tool::Trace {
             let mut all = Vec::new();
             for part in &self.parts {
                 let (rows, precision) = trace::read(&part.path, &self.files.open(&part.path)?)?;
-                builder.print_with(precision);
+                builder.set_precision(precision);
                 all.extend(rows);
             }
-            table::build(&all, &mut builder);
+            table::add_rows(&all, &mut builder);
         } else {
             dump.task = "tensor".into();
             let kind = if dump.is_unordered { TensorKind::Output } else { TensorKind::Value };
@@ -165,7 +165,7 @@ impl ToolDump {
     }
 
     /// Path of the file that holds a row's tensor, followed by `:` and the row name.
-    pub fn path_of(&self, row: &str) -> String {
+    pub fn tensor_path(&self, row: &str) -> String {
         self.place(row).map_or_else(|_| row.to_owned(), |place| format!("{}:{row}", place.path()))
     }
 

@@ -2,10 +2,10 @@
 
 use super::names::{Activations, activations, is_module_path, is_parameter};
 use super::part::ToolFile;
-use super::place::{Place, tensor_stem};
+use super::place::{ToolPlace, tensor_stem};
 use crate::fetch::Source;
 use crate::read::dump::tool::Tool;
-use crate::read::tensor::Stored;
+use crate::read::tensor::StoredValue;
 use crate::read::{npy, tensor_file, torch};
 
 /// Record in the file at `path`, by the file's name; `None` for other names, and for files of several tensors.
@@ -22,7 +22,7 @@ pub(super) fn recognise(path: &str, head: &[u8], source: &Source) -> Option<Tool
     let is_sure = order.is_some() && is_module_path(name);
     let is_bare = npy::recognise(head)
         || torch::recognise(head) && tensor_file::open_all(source.clone()).map_or(is_sure, |stored| is_single(&stored))
-        || is_sure && (head.is_empty() || !path.ends_with(".bin") && !tensor_file::holds_names(head, source));
+        || is_sure && (head.is_empty() || !path.ends_with(".bin") && !tensor_file::holds_named_tensors(head, source));
     is_bare.then(|| file(path, order, Some(name.to_owned())))
 }
 
@@ -36,7 +36,7 @@ pub(super) fn recognise_members(path: &str, head: &[u8], source: &Source) -> Opt
 }
 
 fn file(path: &str, order: Option<u64>, name: Option<String>) -> ToolFile {
-    let place = Place::of(path);
+    let place = ToolPlace::from_path(path);
     ToolFile {
         tool: Tool::Unknown,
         path: path.to_owned(),
@@ -57,8 +57,8 @@ fn numbered(stem: &str) -> Option<(u64, &str)> {
 }
 
 /// Whether a file holds exactly one tensor, either bare or under `value`.
-fn is_single(stored: &[(String, Stored)]) -> bool {
-    let mut tensors = stored.iter().filter(|(_, stored)| matches!(stored, Stored::Tensor(_)));
+fn is_single(stored: &[(String, StoredValue)]) -> bool {
+    let mut tensors = stored.iter().filter(|(_, stored)| matches!(stored, StoredValue::Tensor(_)));
     tensors.next().is_some_and(|(name, _)| name.is_empty() || name == "value") && tensors.next().is_none()
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::super::digest::Digest;
-use super::super::question::{Sample, TextPlace, Value};
+use super::super::question::{EvaluationSample, SampleValue, TextPlace};
 use super::super::setting;
 use crate::kind::SampleId;
 use crate::read::json::Json;
@@ -22,7 +22,7 @@ pub(super) struct Draft {
 
 impl Draft {
     /// Reads an entry of details, or of predictions in one object.
-    pub(super) fn of(entry: &Json, texts: TextPlace) -> Self {
+    pub(super) fn from_entry(entry: &Json, texts: TextPlace) -> Self {
         let value = |names: [&str; 2]| names.into_iter().find_map(|name| entry.get(name));
         Self {
             value: entry.get("correct").and_then(correct),
@@ -35,10 +35,10 @@ impl Draft {
     }
 
     /// Converts the draft into a sample, which counts as failed if it has no value; `None` if the place of its texts is unknown.
-    pub(super) fn sample(self, id: SampleId, metric: &str) -> Option<Sample> {
+    pub(super) fn into_sample(self, id: SampleId, metric: &str) -> Option<EvaluationSample> {
         let is_failed = self.is_failed || self.value.is_none();
-        let value = self.value.filter(|_| !is_failed).map(|value| (metric.to_owned(), Value::Number(value)));
-        Some(Sample {
+        let value = self.value.filter(|_| !is_failed).map(|value| (metric.to_owned(), SampleValue::Number(value)));
+        Some(EvaluationSample {
             id,
             document: self.target,
             prompt: self.prompt,
@@ -52,8 +52,8 @@ impl Draft {
 
 fn digest(value: &Json) -> u64 {
     match value {
-        Json::Text(text) => Digest::of(text),
-        other => Digest::of(&setting::canonical(other)),
+        Json::Text(text) => Digest::of_text(text),
+        other => Digest::of_text(&setting::canonical(other)),
     }
 }
 

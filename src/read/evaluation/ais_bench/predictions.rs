@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::super::cursor::{Cursor, Parsed};
-use super::super::damage::Damage;
+use super::super::damage::EvaluationDamage;
 use super::super::digest::Digest;
 use super::super::document;
 use super::super::lines::Line;
@@ -23,7 +23,7 @@ const HEAD: u64 = 4096;
 #[derive(Debug, Default)]
 pub(super) struct Predictions {
     pub(super) drafts: BTreeMap<SampleId, Draft>,
-    pub(super) damages: Vec<Damage>,
+    pub(super) damages: Vec<EvaluationDamage>,
 }
 
 impl Predictions {
@@ -35,7 +35,8 @@ impl Predictions {
         match Self::object(path, source.as_ref()) {
             Ok(drafts) => Self { drafts, damages: Vec::new() },
             Err(error) => {
-                let damage = Damage { path: path.to_string(), line: None, reason: error.message().to_owned() };
+                let damage =
+                    EvaluationDamage { path: path.to_string(), line: None, reason: error.message().to_owned() };
                 Self { drafts: BTreeMap::new(), damages: vec![damage] }
             }
         }
@@ -43,8 +44,8 @@ impl Predictions {
 
     fn object(path: &Arc<str>, source: &dyn ByteSource) -> Result<BTreeMap<SampleId, Draft>> {
         document::check_size(source)?;
-        let mut parser = Parser::at(source, document::start(source)?);
-        let drafts = results::entries(path, &mut parser)?;
+        let mut parser = Parser::at(source, document::content_start(source)?);
+        let drafts = results::read_entries(path, &mut parser)?;
         parser.end()?;
         Ok(drafts)
     }
@@ -53,10 +54,10 @@ impl Predictions {
         let mut drafts: BTreeMap<SampleId, Draft> = BTreeMap::new();
         let read = |line: &Line<'_>, bytes: &[u8]| {
             let (id, mut draft) = line_of(bytes).map_err(|fault| fault.reason())?;
-            draft.texts = Some(samples::place(path, line));
+            draft.texts = Some(samples::line_place(path, line));
             Ok((id.ok_or("expected `id`, found none")?, draft))
         };
-        let damages = samples::each_line(path, source, read, |(id, draft)| {
+        let damages = samples::read_each_line(path, source, read, |(id, draft)| {
             // A request that was tried again occurs twice; the last try counts.
             drafts.insert(id, draft);
         });
@@ -82,11 +83,11 @@ fn line_of(bytes: &[u8]) -> Parsed<(Option<SampleId>, Draft)> {
     cursor.object(|key, cursor| {
         let digest = |cursor: &mut Cursor<'_>| {
             let mut digest = Digest::default();
-            digest.value(cursor)?;
+            digest.add_value(cursor)?;
             Ok(digest.finish())
         };
         match key {
-            "id" => id = Some(samples::id(cursor.raw()?)),
+            "id" => id = Some(samples::sample_id(cursor.raw()?)),
             "success" => draft.is_failed = cursor.raw()? == b"false",
             "origin_prompt" => draft.prompt = digest(cursor)?,
             "prediction" => draft.answer = digest(cursor)?,

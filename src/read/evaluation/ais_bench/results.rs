@@ -11,7 +11,7 @@ use super::draft::Draft;
 use crate::error::{Error, Result};
 use crate::fetch::ByteSource;
 use crate::kind::SampleId;
-use crate::read::account::Account;
+use crate::read::account::UnreadNumbers;
 use crate::read::json::{Json, Parser};
 
 /// Scores and details of one data set.
@@ -22,7 +22,7 @@ pub(super) struct Results {
     /// Samples of the details.
     pub(super) details: BTreeMap<SampleId, Draft>,
     /// Numbers that became no score.
-    pub(super) account: Account,
+    pub(super) account: UnreadNumbers,
 }
 
 impl Results {
@@ -33,12 +33,12 @@ impl Results {
     pub(super) fn read(path: &str, source: &dyn ByteSource) -> Result<Self> {
         document::check_size(source)?;
         let name: Arc<str> = Arc::from(path);
-        let mut parser = Parser::at(source, document::start(source)?);
+        let mut parser = Parser::at(source, document::content_start(source)?);
         let mut results = Self::default();
         let mut failure = None;
         parser.object(|key, parser| {
             if key == "details" {
-                results.details = entries(&name, parser)?;
+                results.details = read_entries(&name, parser)?;
                 return Ok(());
             }
             match parser.value()? {
@@ -60,7 +60,7 @@ impl Results {
 }
 
 /// Reads samples from an object with an entry per index, or from a list. Entries that are not objects are skipped.
-pub(super) fn entries(path: &Arc<str>, parser: &mut Parser<'_>) -> Result<BTreeMap<SampleId, Draft>> {
+pub(super) fn read_entries(path: &Arc<str>, parser: &mut Parser<'_>) -> Result<BTreeMap<SampleId, Draft>> {
     let mut drafts = BTreeMap::new();
     let mut one = |id: SampleId, parser: &mut Parser<'_>| {
         parser.peek()?;
@@ -68,12 +68,12 @@ pub(super) fn entries(path: &Arc<str>, parser: &mut Parser<'_>) -> Result<BTreeM
         let entry = parser.value()?;
         let len = parser.offset() - offset;
         if entry.as_object().is_some() {
-            drafts.insert(id, Draft::of(&entry, TextPlace::Line { path: path.clone(), offset, len }));
+            drafts.insert(id, Draft::from_entry(&entry, TextPlace::Line { path: path.clone(), offset, len }));
         }
         Ok(())
     };
     match parser.peek()? {
-        Some(b'{') => parser.object(|key, parser| one(samples::id(key.as_bytes()), parser))?,
+        Some(b'{') => parser.object(|key, parser| one(samples::sample_id(key.as_bytes()), parser))?,
         Some(b'[') => {
             let mut number = 0;
             parser.array(|parser| {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::super::run::Task;
+use super::super::run::EvaluationTask;
 use super::super::setting;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::{ByteSource, read_all};
@@ -57,9 +57,10 @@ impl Config {
     }
 
     fn of(config: &Json) -> Self {
-        let mut model = config.get("model_args").map(setting::of_model).unwrap_or_default();
-        let precision = config.get("model_args").and_then(|given| given.get("precision")).and_then(setting::text);
-        let dtype = precision.and_then(|value| setting::dtype(&value));
+        let mut model = config.get("model_args").map(setting::model_settings).unwrap_or_default();
+        let precision =
+            config.get("model_args").and_then(|given| given.get("precision")).and_then(setting::setting_text);
+        let dtype = precision.and_then(|value| setting::dtype_name(&value));
         model.extend(dtype.map(|dtype| ("dtype".to_owned(), dtype)));
         let name = config.get("model").and_then(Json::as_str).and_then(setting::model_name);
         model.extend(name.map(|name| ("model".to_owned(), name)));
@@ -79,7 +80,7 @@ impl Config {
     }
 
     /// Fills in the settings that all tasks of a benchmark share. The benchmark is the longest one that the task's name starts with.
-    pub(super) fn fill(&self, name: &str, task: &mut Task) {
+    pub(super) fn fill_task(&self, name: &str, task: &mut EvaluationTask) {
         let begins = |benchmark: &&String| name.strip_prefix(*benchmark).is_some_and(|rest| rest.starts_with('_'));
         let benchmark = self.benchmarks.keys().filter(|benchmark| begins(benchmark) || *benchmark == name);
         let known = benchmark.max_by_key(|benchmark| benchmark.len()).and_then(|name| self.benchmarks.get(name));
@@ -97,13 +98,13 @@ fn benchmarks(config: &Json) -> BTreeMap<String, (Option<String>, Option<String>
             let digits = fingerprint.strip_prefix("sha256:").unwrap_or(fingerprint);
             digits.chars().take(FINGERPRINT).collect::<String>()
         });
-        let version = identity.get("evaluation_version").and_then(setting::text);
+        let version = identity.get("evaluation_version").and_then(setting::setting_text);
         let parts: Vec<String> = version.into_iter().chain(fingerprint).collect();
         benchmarks.entry(name.clone()).or_default().0 = (!parts.is_empty()).then(|| parts.join(" "));
     }
     for key in ["dataset_args", "resolved_benchmarks"] {
         for (name, given) in config.get(key).and_then(Json::as_object).unwrap_or_default() {
-            let shots = given.get("few_shot_num").and_then(setting::text);
+            let shots = given.get("few_shot_num").and_then(setting::setting_text);
             let known = benchmarks.entry(name.clone()).or_default();
             known.1 = shots.or_else(|| known.1.take());
         }

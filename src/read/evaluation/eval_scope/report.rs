@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::document;
-use super::super::run::{Score, ScoreName, Task};
+use super::super::run::{EvaluationTask, Score, ScoreName};
 use super::super::unread::{self, number};
 use crate::error::{Error, Result};
 use crate::fetch::ByteSource;
-use crate::read::account::Account;
+use crate::read::account::UnreadNumbers;
 use crate::read::json::Json;
 
 /// A report.
@@ -36,12 +36,12 @@ impl Report {
     }
 
     /// Records numbers of the report that are not read as scores.
-    pub(super) fn note_unread(&self, account: &mut Account) {
+    pub(super) fn note_unread(&self, account: &mut UnreadNumbers) {
         unread::note(account, &self.document);
     }
 
     /// Adds the tasks of the report.
-    pub(super) fn add_to(&self, tasks: &mut BTreeMap<String, Task>) {
+    pub(super) fn add_to(&self, tasks: &mut BTreeMap<String, EvaluationTask>) {
         let metrics = self.document.get("metrics").and_then(Json::as_array).unwrap_or_default();
         for metric in metrics {
             let Some(name) = name(metric) else { continue };
@@ -53,7 +53,13 @@ impl Report {
         }
     }
 
-    fn add_subset(&self, metric: &str, higher: Option<bool>, subset: &Json, tasks: &mut BTreeMap<String, Task>) {
+    fn add_subset(
+        &self,
+        metric: &str,
+        higher: Option<bool>,
+        subset: &Json,
+        tasks: &mut BTreeMap<String, EvaluationTask>,
+    ) {
         let is_aggregate = subset.get("is_aggregate").and_then(Json::as_bool) == Some(true);
         let Some(name) = subset.get("name").and_then(Json::as_str).filter(|_| !is_aggregate) else { return };
         let task = tasks.entry(format!("{}_{name}", self.dataset)).or_default();
@@ -113,7 +119,7 @@ fn direction(metric: &Json) -> Option<bool> {
 }
 
 /// Renames scores to match the names of values in reviews. Older reports put the aggregation in front, as in `mean_acc`.
-pub(super) fn rename(task: &mut Task) {
+pub(super) fn rename_scores(task: &mut EvaluationTask) {
     let samples = task.samples.iter().flat_map(|samples| samples.by_filter.values().flatten());
     let known: BTreeSet<&String> = samples.flat_map(|sample| sample.values.keys()).collect();
     let scores = std::mem::take(&mut task.scores);

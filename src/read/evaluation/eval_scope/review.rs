@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::super::cursor::{Cursor, Parsed};
 use super::super::digest::Digest;
 use super::super::lines::Line;
-use super::super::question::{Sample, Value};
+use super::super::question::{EvaluationSample, SampleValue};
 use super::super::samples::{self, Filtered};
 use crate::kind::SampleId;
 
@@ -19,7 +19,7 @@ struct Draft<'a> {
     document: Digest,
     prompt: Digest,
     answer: Option<u64>,
-    values: BTreeMap<String, Value>,
+    values: BTreeMap<String, SampleValue>,
     is_failed: bool,
     has_score: bool,
 }
@@ -34,7 +34,7 @@ pub(super) fn read(path: &Arc<str>, line: &Line<'_>, bytes: &[u8]) -> Result<Fil
     if !draft.has_score {
         return Err("expected `sample_score`, found none".to_owned());
     }
-    let id = match (samples::id(index), draft.generation) {
+    let id = match (samples::sample_id(index), draft.generation) {
         (id, 0) => id,
         (SampleId::Number(index), generation) => SampleId::Text(format!("{index}/{generation}")),
         (SampleId::Text(index), generation) => SampleId::Text(format!("{index}/{generation}")),
@@ -42,14 +42,14 @@ pub(super) fn read(path: &Arc<str>, line: &Line<'_>, bytes: &[u8]) -> Result<Fil
     if draft.is_failed {
         draft.values.clear();
     }
-    let sample = Sample {
+    let sample = EvaluationSample {
         id,
         document: draft.document.finish(),
         prompt: draft.prompt.finish(),
         answer: draft.answer,
         values: draft.values,
         is_failed: draft.is_failed,
-        texts: samples::place(path, line),
+        texts: samples::line_place(path, line),
     };
     Ok((None, sample))
 }
@@ -62,7 +62,7 @@ fn parse(bytes: &[u8]) -> Parsed<Draft<'_>> {
             draft.index = Some(cursor.raw()?).filter(|raw| *raw != b"null");
             Ok(())
         }
-        "target" => draft.document.value(cursor),
+        "target" => draft.document.add_value(cursor),
         "messages" | "input" => {
             draft.prompt = Digest::default();
             prompt(cursor, &mut draft.prompt)
@@ -85,7 +85,7 @@ struct Message<'a> {
 /// Adds the question to the digest: a text, or the messages before the first one that the model generated.
 fn prompt(cursor: &mut Cursor<'_>, digest: &mut Digest) -> Parsed<()> {
     if cursor.peek() != Some(b'[') {
-        return digest.value(cursor);
+        return digest.add_value(cursor);
     }
     let mut messages = Vec::new();
     cursor.array(|cursor| {
@@ -100,7 +100,7 @@ fn prompt(cursor: &mut Cursor<'_>, digest: &mut Digest) -> Parsed<()> {
     };
     for message in messages.iter().take(asked) {
         digest.add(&message.role);
-        digest.value(&mut Cursor::new(message.content.unwrap_or(b"null")))?;
+        digest.add_value(&mut Cursor::new(message.content.unwrap_or(b"null")))?;
     }
     Ok(())
 }
@@ -154,7 +154,7 @@ fn score(cursor: &mut Cursor<'_>, draft: &mut Draft<'_>) -> Parsed<()> {
     cursor.object(|key, cursor| match key {
         "value" if cursor.peek() == Some(b'{') => cursor.object(|metric, cursor| {
             if let Some(number) = cursor.number()? {
-                draft.values.insert(metric.to_owned(), Value::Number(number));
+                draft.values.insert(metric.to_owned(), SampleValue::Number(number));
             }
             Ok(())
         }),
@@ -163,7 +163,7 @@ fn score(cursor: &mut Cursor<'_>, draft: &mut Draft<'_>) -> Parsed<()> {
             Ok(())
         }
         "prediction" => {
-            draft.answer = text(cursor)?.map(|text| Digest::of(&text));
+            draft.answer = text(cursor)?.map(|text| Digest::of_text(&text));
             Ok(())
         }
         "metadata" if cursor.peek() == Some(b'{') => cursor.object(|key, cursor| {
@@ -185,7 +185,7 @@ fn is_nothing(raw: &[u8]) -> bool {
 mod tests {
     use super::*;
 
-    fn review(text: &str) -> Result<Sample, String> {
+    fn review(text: &str) -> Result<EvaluationSample, String> {
         let line = Line { number: 1, offset: 0, bytes: Some(text.as_bytes()) };
         read(&Arc::from("file"), &line, text.as_bytes()).map(|(_, sample)| sample)
     }

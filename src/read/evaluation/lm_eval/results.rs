@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::document;
-use super::super::run::{Score, ScoreName, Task};
+use super::super::run::{EvaluationTask, Score, ScoreName};
 use super::super::setting;
 use super::super::unread::{self, number};
 use crate::error::{Error, Result};
 use crate::fetch::ByteSource;
-use crate::read::account::Account;
+use crate::read::account::UnreadNumbers;
 use crate::read::json::Json;
 
 /// Most members of groups that are followed, so that nested groups cannot take unlimited time.
@@ -20,7 +20,7 @@ const NO_SCORES: [&str; 5] = ["alias", "name", "sample_count", "sample_len", "sa
 #[derive(Debug, Default)]
 pub(super) struct Results {
     /// Tasks without their samples.
-    pub(super) tasks: BTreeMap<String, Task>,
+    pub(super) tasks: BTreeMap<String, EvaluationTask>,
     /// Groups with their tasks.
     pub(super) groups: BTreeMap<String, Vec<String>>,
     /// Settings of the model.
@@ -30,7 +30,7 @@ pub(super) struct Results {
     /// Name of the model in the form that the harness uses for its folder.
     pub(super) model: Option<String>,
     /// Numbers that became no score.
-    pub(super) account: Account,
+    pub(super) account: UnreadNumbers,
 }
 
 /// Reads a results file.
@@ -52,7 +52,7 @@ pub(super) fn read(source: &dyn ByteSource) -> Result<Results> {
     let hashes = document.get("task_hashes").and_then(Json::as_object).unwrap_or_default();
     let hashes = hashes.iter().filter_map(|(task, hash)| Some((task.clone(), hash.as_str()?.to_owned()))).collect();
     let model = document.get("model_name_sanitized").and_then(Json::as_str).map(str::to_owned);
-    let mut account = Account::default();
+    let mut account = UnreadNumbers::default();
     for (name, row) in rows {
         // Scores of a group are not read, because they are computed again from its tasks.
         if groups.contains_key(name) { unread::note(&mut account, row) } else { unread::note_row(&mut account, row) }
@@ -80,19 +80,19 @@ fn tables(document: &Json) -> Tables<'_> {
     tables
 }
 
-fn task(tables: &Tables<'_>, name: &str, row: &Json, is_local: bool) -> Task {
+fn task(tables: &Tables<'_>, name: &str, row: &Json, is_local: bool) -> EvaluationTask {
     let of = |key: &str| tables.get(key).and_then(|tasks| tasks.get(name)).copied();
     let generation = of("configs").and_then(|config| config.get("generation_kwargs"));
     let generation = generation.filter(|settings| settings.as_object().is_some());
     let asked = of("n-samples").and_then(|counts| counts.get("effective")).or_else(|| row.get("sample_len"));
-    Task {
-        version: of("versions").and_then(setting::text),
-        shots: of("n-shot").and_then(setting::text),
+    EvaluationTask {
+        version: of("versions").and_then(setting::setting_text),
+        shots: of("n-shot").and_then(setting::setting_text),
         generation: generation.map(setting::canonical),
         is_sampled: generation.is_some_and(|settings| setting::is_sampled(settings, is_local)),
         asked: asked.and_then(Json::as_i64).and_then(|count| u64::try_from(count).ok()),
         scores: scores(row, of("higher_is_better")),
-        ..Task::default()
+        ..EvaluationTask::default()
     }
 }
 
@@ -162,9 +162,9 @@ fn groups(document: &Json) -> BTreeMap<String, Vec<String>> {
 /// Settings of the model that may change numbers.
 fn settings(document: &Json) -> BTreeMap<String, String> {
     let Some(config) = document.get("config") else { return BTreeMap::new() };
-    let mut settings = config.get("model_args").map(setting::of_model).unwrap_or_default();
+    let mut settings = config.get("model_args").map(setting::model_settings).unwrap_or_default();
     for name in ["model_dtype", "model_num_parameters"] {
-        let value = config.get(name).and_then(setting::text).and_then(|value| setting::dtype(&value));
+        let value = config.get(name).and_then(setting::setting_text).and_then(|value| setting::dtype_name(&value));
         settings.extend(value.map(|value| (name.to_owned(), value)));
     }
     settings

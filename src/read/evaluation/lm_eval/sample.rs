@@ -8,7 +8,7 @@ use sha2::{Digest as _, Sha256};
 use super::super::cursor::{Cursor, Parsed};
 use super::super::digest::Digest;
 use super::super::lines::{self, Line};
-use super::super::question::{Sample, Value};
+use super::super::question::{EvaluationSample, SampleValue};
 use super::super::samples::{self, Filtered};
 use crate::fetch::ByteSource;
 
@@ -33,7 +33,7 @@ struct Draft<'a> {
     id: Option<&'a [u8]>,
     filter: Option<String>,
     metrics: Option<Vec<String>>,
-    values: BTreeMap<String, Option<Value>>,
+    values: BTreeMap<String, Option<SampleValue>>,
     document: Option<u64>,
     prompt: Digest,
     /// Whether text was generated; otherwise the likelihood of a given text was measured.
@@ -47,7 +47,7 @@ struct Draft<'a> {
 /// Reason why the line is not a sample.
 pub(super) fn read(path: &Arc<str>, line: &Line<'_>, bytes: &[u8]) -> Result<Filtered, String> {
     let draft = parse(bytes).map_err(|fault| fault.reason())?;
-    let id = draft.id.map(samples::id).ok_or("expected `doc_id`, found none")?;
+    let id = draft.id.map(samples::sample_id).ok_or("expected `doc_id`, found none")?;
     let answer = if draft.is_generation { draft.answers.and_then(answer) } else { None };
     let mut values = BTreeMap::new();
     for (name, value) in draft.values {
@@ -56,14 +56,14 @@ pub(super) fn read(path: &Arc<str>, line: &Line<'_>, bytes: &[u8]) -> Result<Fil
             values.insert(name, value);
         }
     }
-    let sample = Sample {
+    let sample = EvaluationSample {
         id,
         document: draft.document,
         prompt: draft.prompt.finish(),
         answer,
         values,
         is_failed: false,
-        texts: samples::place(path, line),
+        texts: samples::line_place(path, line),
     };
     Ok((draft.filter, sample))
 }
@@ -75,7 +75,7 @@ fn parse(bytes: &[u8]) -> Parsed<Draft<'_>> {
         match key {
             "doc_id" => draft.id = Some(cursor.raw()?).filter(|raw| *raw != b"null"),
             "filter" => draft.filter = optional_text(cursor)?,
-            "doc_hash" => draft.document = optional_text(cursor)?.map(|hash| Digest::of(&hash)),
+            "doc_hash" => draft.document = optional_text(cursor)?.map(|hash| Digest::of_text(&hash)),
             "metrics" => draft.metrics = names(cursor)?,
             "resps" => draft.answers = Some(cursor.raw()?),
             "arguments" => (draft.prompt, draft.is_generation) = arguments(cursor)?,
@@ -118,7 +118,7 @@ fn arguments(cursor: &mut Cursor<'_>) -> Parsed<(Digest, bool)> {
     let (mut prompt, mut is_generation) = (Digest::default(), false);
     let mut request = |cursor: &mut Cursor<'_>| match cursor.peek() {
         Some(b'{') => cursor.object(|key, cursor| match key {
-            "arg_0" => prompt.value(cursor),
+            "arg_0" => prompt.add_value(cursor),
             "arg_1" => {
                 is_generation |= cursor.peek() == Some(b'{');
                 cursor.skip()
@@ -130,7 +130,7 @@ fn arguments(cursor: &mut Cursor<'_>) -> Parsed<(Digest, bool)> {
             cursor.array(|cursor| {
                 nth += 1;
                 is_generation |= nth == 2 && cursor.peek() == Some(b'{');
-                if nth == 1 { prompt.value(cursor) } else { cursor.skip() }
+                if nth == 1 { prompt.add_value(cursor) } else { cursor.skip() }
             })
         }
         _ => cursor.skip(),
@@ -149,7 +149,7 @@ fn answer(raw: &[u8]) -> Option<u64> {
         if cursor.peek() == Some(b'[') && depth < 4 {
             cursor.array(|cursor| add(cursor, digest, depth + 1))
         } else {
-            digest.value(cursor)
+            digest.add_value(cursor)
         }
     }
     let mut digest = Digest::default();
@@ -158,21 +158,21 @@ fn answer(raw: &[u8]) -> Option<u64> {
 }
 
 /// Value of a metric for one sample; `None` for `null`.
-fn value(metric: &str, cursor: &mut Cursor<'_>) -> Parsed<Option<Value>> {
+fn value(metric: &str, cursor: &mut Cursor<'_>) -> Parsed<Option<SampleValue>> {
     match cursor.peek() {
         Some(b'n') => cursor.skip().map(|()| None),
         Some(b'[') => pair(metric, cursor).map(Some),
         _ => Ok(Some(match cursor.number()? {
             // Under this name the harness stores log-likelihoods. The metric is the exponential of their mean.
-            Some(log) if metric == "perplexity" && log <= 0.0 => Value::Likelihood { log, size: 1.0 },
-            Some(number) => Value::Number(number),
-            None => Value::Corpus,
+            Some(log) if metric == "perplexity" && log <= 0.0 => SampleValue::Likelihood { log, size: 1.0 },
+            Some(number) => SampleValue::Number(number),
+            None => SampleValue::Corpus,
         })),
     }
 }
 
 /// Reads a log-likelihood with its number of words or bytes. Any other list belongs to a metric of the whole corpus.
-fn pair(metric: &str, cursor: &mut Cursor<'_>) -> Parsed<Value> {
+fn pair(metric: &str, cursor: &mut Cursor<'_>) -> Parsed<SampleValue> {
     let mut numbers = Vec::new();
     let mut count = 0;
     cursor.array(|cursor| {
@@ -185,13 +185,13 @@ fn pair(metric: &str, cursor: &mut Cursor<'_>) -> Parsed<Value> {
     })?;
     let is_likelihood = metric.ends_with("perplexity") || metric.starts_with("bits_per_");
     Ok(match (numbers.as_slice(), count) {
-        ([log, size], 2) if is_likelihood => Value::Likelihood { log: *log, size: *size },
-        _ => Value::Corpus,
+        ([log, size], 2) if is_likelihood => SampleValue::Likelihood { log: *log, size: *size },
+        _ => SampleValue::Corpus,
     })
 }
 
 /// Hash of a samples file as the results file records it, over the three hashes of each line; `None` if a line cannot be read.
-pub(super) fn hash(source: &dyn ByteSource) -> Option<String> {
+pub(super) fn samples_hash(source: &dyn ByteSource) -> Option<String> {
     let mut whole = Sha256::new();
     let mut is_sound = true;
     let read = lines::for_each_block(source, |lines| {
@@ -236,16 +236,16 @@ mod tests {
         assert_eq!(filter.as_deref(), Some("f"));
         assert_eq!(sample.id, SampleId::Number(3));
         let value = |name: &str| sample.values.get(name).copied();
-        assert_eq!(value("acc"), Some(Value::Number(1.0)));
-        assert_eq!(value("f1"), Some(Value::Number(0.5)));
-        assert_eq!(value("bleu"), Some(Value::Corpus));
-        assert_eq!(value("mcc"), Some(Value::Corpus));
-        assert_eq!(value("odd"), Some(Value::Corpus));
+        assert_eq!(value("acc"), Some(SampleValue::Number(1.0)));
+        assert_eq!(value("f1"), Some(SampleValue::Number(0.5)));
+        assert_eq!(value("bleu"), Some(SampleValue::Corpus));
+        assert_eq!(value("mcc"), Some(SampleValue::Corpus));
+        assert_eq!(value("odd"), Some(SampleValue::Corpus));
         assert_eq!(value("none"), None);
-        assert!(matches!(value("nan"), Some(Value::Number(number)) if number.is_nan()));
-        assert_eq!(value("word_perplexity"), Some(Value::Likelihood { log: -3.5, size: 2.0 }));
-        assert_eq!(value("perplexity"), Some(Value::Likelihood { log: -1.5, size: 1.0 }));
-        assert_eq!(value("bits_per_byte"), Some(Value::Likelihood { log: -3.5, size: 9.0 }));
+        assert!(matches!(value("nan"), Some(SampleValue::Number(number)) if number.is_nan()));
+        assert_eq!(value("word_perplexity"), Some(SampleValue::Likelihood { log: -3.5, size: 2.0 }));
+        assert_eq!(value("perplexity"), Some(SampleValue::Likelihood { log: -1.5, size: 1.0 }));
+        assert_eq!(value("bits_per_byte"), Some(SampleValue::Likelihood { log: -3.5, size: 9.0 }));
     }
 
     #[test]
@@ -254,7 +254,7 @@ mod tests {
         let (_, sample) = sample(text).expect("a sample");
         assert_eq!(sample.id, SampleId::Number(2));
         assert_eq!(sample.values.len(), 1);
-        assert_eq!(sample.values.get("acc"), Some(&Value::Number(1.0)));
+        assert_eq!(sample.values.get("acc"), Some(&SampleValue::Number(1.0)));
     }
 
     #[test]

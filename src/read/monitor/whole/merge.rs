@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use crate::dtype::Dtype;
 use crate::kind::{MonitorKind, Statistic};
-use crate::layout::placement::{Cut, ModuleKind, Placement, ValueRole};
+use crate::layout::placement::{CutAxis, ModuleKind, Placement, ValueRole};
 use crate::layout::{Coordinates, Layout};
-use crate::read::monitor::row::{Row, Statistics};
+use crate::read::monitor::row::{MonitorRow, MonitorStatistics};
 
 /// Relative difference up to which copies of a parameter count as equal. The check `replicas` of a single run uses the same limit.
 const COPIES: f64 = 1e-6;
@@ -44,11 +44,11 @@ pub(super) struct Piece {
     pub(super) chunk: u32,
     /// Micro step that it was recorded in.
     pub(super) micro_step: u64,
-    pub(super) row: Row,
+    pub(super) row: MonitorRow,
 }
 
 /// Properties of a row to merge, and of the layout of its pieces.
-pub(super) struct Of<'a> {
+pub(super) struct MergeContext<'a> {
     pub(super) kind: MonitorKind,
     /// Path of its module in the whole model.
     pub(super) module: &'a str,
@@ -57,12 +57,12 @@ pub(super) struct Of<'a> {
     /// Value of one unit in the last printed decimal; 0 if numbers are not rounded.
     pub(super) unit: f64,
     /// Largest magnitude of each statistic over all rows of the kind.
-    pub(super) largest: Statistics,
+    pub(super) largest: MonitorStatistics,
 }
 
 /// A row of the whole model.
 pub(super) struct Merged {
-    pub(super) statistics: Statistics,
+    pub(super) statistics: MonitorStatistics,
     pub(super) nans: Option<f64>,
     pub(super) shape: Option<Arc<str>>,
     pub(super) dtype: Option<Arc<str>>,
@@ -73,7 +73,7 @@ pub(super) struct Merged {
 /// Numbers of a part of a merged row.
 #[derive(Clone, Debug)]
 struct Part {
-    statistics: Statistics,
+    statistics: MonitorStatistics,
     nans: Option<f64>,
     shape: Option<Vec<u64>>,
     /// Number of elements, as the weight of its mean; 1 if unknown, because the parts of one value are equally large.
@@ -82,7 +82,7 @@ struct Part {
 
 impl Part {
     #[allow(clippy::cast_precision_loss, reason = "a count of elements weighs a mean")]
-    fn of(row: &Row) -> Self {
+    fn of(row: &MonitorRow) -> Self {
         let shape = row.sizes();
         let elements = shape.as_ref().map_or(1, |shape| shape.iter().fold(1_u64, |all, len| all.saturating_mul(*len)));
         Self { statistics: row.statistics, nans: row.nans, elements: elements as f64, shape }
@@ -115,7 +115,7 @@ impl Part {
 }
 
 /// Merges the pieces of a row: first within each tensor-parallel group, then over groups with other samples, then over stages.
-pub(super) fn merge(of: &Of<'_>, pieces: &[Piece]) -> Result<Merged, Unmerged> {
+pub(super) fn merge(of: &MergeContext<'_>, pieces: &[Piece]) -> Result<Merged, Unmerged> {
     let first = pieces.first().ok_or(Unmerged::Unfit)?;
     if of.kind == MonitorKind::Comm {
         return Err(Unmerged::ByNature);
@@ -158,7 +158,7 @@ impl Group {
 
 /// State of merging one row.
 struct Merging<'a> {
-    of: &'a Of<'a>,
+    of: &'a MergeContext<'a>,
     element: Option<Dtype>,
     differing: Option<f64>,
 }
@@ -195,18 +195,18 @@ impl Merging<'_> {
         }
         // Sequence parallelism only affects activations and gradients before their reduction.
         let sees_part = self.of.kind == MonitorKind::GradUnreduced || self.of.kind.is_activation();
-        ModuleKind::of(self.of.module, "").place(self.of.role, self.of.layout.sp && sees_part)
+        ModuleKind::from_path(self.of.module, "").place(self.of.role, self.of.layout.sp && sees_part)
     }
 
     fn may_be_copies(&self, placement: Placement) -> bool {
-        !self.is_placed() || placement == Placement::Sharded(Cut::Sequence)
+        !self.is_placed() || placement == Placement::Sharded(CutAxis::Sequence)
     }
 
     /// Whether the kind of the module determines the placement of its values.
     fn is_placed(&self) -> bool {
         let name = self.of.module.rsplit('.').next().unwrap_or_default();
         let is_layer = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit());
-        match ModuleKind::of(self.of.module, "") {
+        match ModuleKind::from_path(self.of.module, "") {
             // An input of attention may also be a mask, which has another placement.
             ModuleKind::Attention => !matches!(self.of.role, ValueRole::Input),
             ModuleKind::Container => !self.of.kind.is_activation() || is_layer || BLOCKS.contains(&name),
@@ -231,7 +231,7 @@ impl Merging<'_> {
             (MonitorKind::GradUnreduced, _) if expected > 1 => Err(Unmerged::ByNature),
             (_, 1) => parts.pop().ok_or(Unmerged::Unfit),
             (MonitorKind::GradUnreduced, _) => Err(Unmerged::ByNature),
-            _ if self.of.layout.fsdp => concatenated(parts, Some(Cut::First)),
+            _ if self.of.layout.fsdp => concatenated(parts, Some(CutAxis::First)),
             _ => self.copies(parts),
         }
     }
@@ -299,7 +299,7 @@ impl Merging<'_> {
 
     /// Largest difference of a statistic, after subtracting the part that rounding explains, relative to the largest magnitude; for
     /// norms relative to the norm.
-    fn difference(&self, one: &Statistics, other: &Statistics) -> f64 {
+    fn difference(&self, one: &MonitorStatistics, other: &MonitorStatistics) -> f64 {
         let noise = if self.of.kind.is_gradient() { self.tolerance() / 8.0 } else { 0.0 };
         let mut largest = 0.0_f64;
         for statistic in Statistic::ALL {
@@ -330,7 +330,7 @@ fn over(difference: f64, scale: f64) -> f64 {
     }
 }
 
-fn scale_of(statistics: &Statistics, statistic: Statistic) -> f64 {
+fn scale_of(statistics: &MonitorStatistics, statistic: Statistic) -> f64 {
     let norm = statistics.get(Statistic::Norm).map_or(0.0, f64::abs);
     if statistic == Statistic::Norm { norm } else { statistics.largest().unwrap_or(norm) }
 }
@@ -340,8 +340,8 @@ fn all_same(parts: &[Part]) -> bool {
 }
 
 /// Statistics with a function applied to each number.
-fn mapped(statistics: &Statistics, of: impl Fn(f64) -> f64) -> Statistics {
-    let mut changed = Statistics::default();
+fn mapped(statistics: &MonitorStatistics, of: impl Fn(f64) -> f64) -> MonitorStatistics {
+    let mut changed = MonitorStatistics::default();
     statistics.written().for_each(|(statistic, value)| changed.set(statistic, of(value)));
     changed
 }
@@ -360,9 +360,9 @@ fn mean(parts: &[Part]) -> Option<Part> {
 }
 
 /// Concatenates parts along the axis of `cut`. The shape of the result is unknown if the axis is.
-fn concatenated(parts: Vec<Part>, cut: Option<Cut>) -> Result<Part, Unmerged> {
+fn concatenated(parts: Vec<Part>, cut: Option<CutAxis>) -> Result<Part, Unmerged> {
     let shape = joined(&parts, cut)?;
-    let mut statistics = Statistics::default();
+    let mut statistics = MonitorStatistics::default();
     for statistic in Statistic::ALL {
         let values = parts.iter().map(|part| part.statistics.get(statistic)).collect::<Option<Vec<f64>>>();
         let Some(values) = values else { continue };
@@ -384,14 +384,14 @@ fn concatenated(parts: Vec<Part>, cut: Option<Cut>) -> Result<Part, Unmerged> {
 }
 
 /// Shape of concatenated parts; `None` if shapes are not recorded, or the axis is not known.
-fn joined(parts: &[Part], cut: Option<Cut>) -> Result<Option<Vec<u64>>, Unmerged> {
+fn joined(parts: &[Part], cut: Option<CutAxis>) -> Result<Option<Vec<u64>>, Unmerged> {
     let Some(mut shape) = parts.first().and_then(|part| part.shape.clone()) else { return Ok(None) };
     let axis = match cut {
-        Some(Cut::First) => Some(0),
-        Some(Cut::Heads) if shape.len() == 4 => Some(2),
-        Some(Cut::Second) => Some(1),
-        Some(Cut::Last | Cut::Heads) => shape.len().checked_sub(1),
-        Some(Cut::Sequence) | None => None,
+        Some(CutAxis::First) => Some(0),
+        Some(CutAxis::Heads) if shape.len() == 4 => Some(2),
+        Some(CutAxis::Second) => Some(1),
+        Some(CutAxis::Last | CutAxis::Heads) => shape.len().checked_sub(1),
+        Some(CutAxis::Sequence) | None => None,
     };
     // Without a known axis the shape of the whole stays unknown.
     let Some(axis) = axis else { return Ok(None) };
@@ -419,14 +419,14 @@ fn shown(shape: Vec<u64>) -> Arc<str> {
 mod tests {
     use super::*;
     use crate::layout::LayoutSource;
-    use crate::read::monitor::{Header, Place};
+    use crate::read::monitor::{MonitorHeader, MonitorPlace};
 
     /// A row with norm, min, max and mean, and a shape.
-    fn row(kind: &str, values: [f64; 4], shape: &str) -> Row {
-        let header = Header::parse(b"vpp_stage,name,step,norm,min,max,mean,shape,dtype").expect("a header");
+    fn row(kind: &str, values: [f64; 4], shape: &str) -> MonitorRow {
+        let header = MonitorHeader::parse(b"vpp_stage,name,step,norm,min,max,mean,shape,dtype").expect("a header");
         let [norm, min, max, mean] = values;
         let line = format!("0,fc.weight,0,{norm},{min},{max},{mean},\"{shape}\",torch.float32");
-        header.read(line.as_bytes(), &Place::of(&format!("rank_0/{kind}_0-4.csv"))).expect("a row")
+        header.read(line.as_bytes(), &MonitorPlace::from_path(&format!("rank_0/{kind}_0-4.csv"))).expect("a row")
     }
 
     fn layout(tp: u32, dp: u32) -> Layout {
@@ -434,13 +434,13 @@ mod tests {
     }
 
     /// Merges rows of consecutive ranks.
-    fn merged(module: &str, role: ValueRole<'_>, layout: &Layout, rows: Vec<Row>) -> Result<Merged, Unmerged> {
+    fn merged(module: &str, role: ValueRole<'_>, layout: &Layout, rows: Vec<MonitorRow>) -> Result<Merged, Unmerged> {
         let kind = rows.first().expect("a row").kind;
         let pieces: Vec<Piece> = (0..)
             .zip(rows)
             .map(|(rank, row)| Piece { place: layout.place(rank), rank, chunk: 0, micro_step: 0, row })
             .collect();
-        merge(&Of { kind, module, role, layout, unit: 0.0, largest: Statistics::default() }, &pieces)
+        merge(&MergeContext { kind, module, role, layout, unit: 0.0, largest: MonitorStatistics::default() }, &pieces)
     }
 
     fn numbers(merged: &Merged) -> [f64; 4] {

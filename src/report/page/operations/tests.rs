@@ -107,7 +107,7 @@ fn is_value(cell: &Cell, value: &RecordedValue<'_>) -> bool {
 }
 
 /// Whether the rows of blocks are the lines.
-fn check(lines: &[OperationLine<'_>], table: &Table) {
+fn check(lines: &[OperationLine<'_>], table: &OperationTable) {
     let blocks: Vec<Unpacked> = table.packed.iter().map(|packed| read(packed)).collect();
     let texts: Vec<&String> = blocks.iter().flat_map(|block| &block.texts).collect();
     let text = |index: u32| texts[index as usize].as_str();
@@ -214,12 +214,12 @@ fn lines() -> impl Strategy<Value = Vec<OperationLine<'static>>> {
     vec(line, 0..30)
 }
 
-fn table(lines: &[OperationLine<'static>]) -> Table {
-    Table::of(&lines.into()).expect("in memory")
+fn table(lines: &[OperationLine<'static>]) -> OperationTable {
+    OperationTable::from_lines(&lines.into()).expect("in memory")
 }
 
 /// Rows in full: their numbers, and their items.
-fn in_full(table: &Table) -> Vec<(usize, Vec<Value>)> {
+fn in_full(table: &OperationTable) -> Vec<(usize, Vec<Value>)> {
     let mut written = Vec::new();
     table.embed(&mut Embedding(&mut written)).expect("in memory");
     let data: Value = serde_json::from_slice(&written).expect("JSON");

@@ -58,7 +58,7 @@ fn a_number_in_front_is_found() {
         ("loss 5", None),
         ("5.5 | loss", None),
     ] {
-        assert_eq!(found(line).lead.map(|lead| (lead.at, lead.of)), lead, "{line}");
+        assert_eq!(found(line).lead.map(|lead| (lead.count, lead.total)), lead, "{line}");
     }
     assert_eq!(found("[rank3]: step: 1").rank, Some(3));
     assert_eq!(found("[olmo.train:816, rank=2] [step=1/739328]").rank, Some(2));
