@@ -100,7 +100,7 @@ each_check!(commands);
 ///
 /// # Errors
 /// A message with the names there are, and the one that was probably meant.
-pub fn check_named(name: &str) -> Result<CheckId, String> {
+pub(crate) fn check_named(name: &str) -> Result<CheckId, String> {
     let known = || CheckId::CHECKS.iter().copied();
     if let Some(check) = known().find(|check| check.as_str() == name) {
         return Ok(check);

@@ -55,7 +55,7 @@ impl Dtype {
     }
 
     /// Reads the kind and size that NumPy's type strings end in, such as `f4` of `<f4`.
-    pub fn from_numpy_code(code: &str) -> Option<Self> {
+    pub(crate) fn from_numpy_code(code: &str) -> Option<Self> {
         Some(match code {
             "b1" => Self::Bool,
             "u1" => Self::U8,
@@ -92,13 +92,13 @@ impl Dtype {
     }
 
     /// Whether values are complex numbers.
-    pub fn is_complex(self) -> bool {
+    pub(crate) fn is_complex(self) -> bool {
         matches!(self, Self::C64 | Self::C128)
     }
 
     /// Unit roundoff: the largest relative error of rounding one number to this type (half a unit in the
     /// last place); 0 for integers and booleans, which are exact. Complex types count as their parts.
-    pub fn unit_roundoff(self) -> f64 {
+    pub(crate) fn unit_roundoff(self) -> f64 {
         match self {
             Self::F8E5M2 => 0.125,
             Self::F8E4M3 => 0.0625,

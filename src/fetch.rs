@@ -31,7 +31,8 @@ mod settings;
 mod source;
 pub mod writable;
 
-pub use budget::{Budget, check_memory, with_memory_limit};
+pub use budget::Budget;
+pub(crate) use budget::{check_memory, with_memory_limit};
 pub use digest::Digest;
 pub use disk::Disk;
 pub use environment::Environment;
@@ -39,7 +40,7 @@ pub use fetcher::Fetcher;
 pub use files::{FileEntry, Files, Opened, ReadAheadRoom};
 #[cfg(feature = "network")]
 pub(crate) use location::encode_segment;
-pub use location::{BucketLocation, GitHubLocation, GitLabLocation, HttpLocation, Location, without_secrets};
+pub use location::{BucketLocation, GitHubLocation, GitLabLocation, HttpLocation, Location};
 #[cfg(feature = "network")]
 pub(crate) use network::limited;
 pub use origin::{ArtifactOrigin, Trust};

@@ -20,12 +20,12 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
 }
 
 /// The number of letters to insert, delete, replace or swap with their neighbour that make `left` of `right`.
-pub fn edit_distance(left: &str, right: &str) -> usize {
+pub(crate) fn edit_distance(left: &str, right: &str) -> usize {
     damerau_levenshtein(left, right)
 }
 
 /// `; did you mean ...?`, or nothing where no known word is near.
-pub fn did_you_mean<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+pub(crate) fn did_you_mean<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     nearest(word, known).map_or_else(String::new, |meant| format!("; did you mean `{meant}`?"))
 }
 

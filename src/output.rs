@@ -245,7 +245,7 @@ pub fn write_below(root: &Path, path: &str, bytes: &[u8]) -> Result<()> {
 ///
 /// # Errors
 /// As [`write_file`].
-pub fn remove_below(root: &Path, path: &str) -> Result<()> {
+pub(crate) fn remove_below(root: &Path, path: &str) -> Result<()> {
     let (folder, name) = split(Path::new(path))?;
     let Some(root) = Dir::open_existing_for_file(root)? else { return Ok(()) };
     root.open_below(folder)?.map_or(Ok(()), |dir| dir.remove(name))
@@ -255,12 +255,12 @@ pub fn remove_below(root: &Path, path: &str) -> Result<()> {
 ///
 /// # Errors
 /// As [`write_file`].
-pub fn make_folder(path: &Path) -> Result<()> {
+pub(crate) fn make_folder(path: &Path) -> Result<()> {
     Dir::make_for_file(path).map(drop)
 }
 
 /// Flag that opens a file only where it is not a link.
-pub fn no_link() -> i32 {
+pub(crate) fn no_link() -> i32 {
     rustix::fs::OFlags::NOFOLLOW.bits().cast_signed()
 }
 

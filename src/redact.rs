@@ -7,8 +7,8 @@
 mod name;
 mod shape;
 
-pub use name::looks_secret;
-pub use shape::REDACTED;
+pub(crate) use name::looks_secret;
+pub(crate) use shape::REDACTED;
 
 use std::collections::BTreeSet;
 

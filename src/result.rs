@@ -14,6 +14,6 @@ pub use precision_gate_result::{
 };
 
 /// Name and version of this program.
-pub fn this_tool() -> Tool {
+pub(crate) fn this_tool() -> Tool {
     Tool { name: env!("CARGO_PKG_NAME").into(), version: env!("CARGO_PKG_VERSION").into() }
 }

@@ -10,8 +10,10 @@ use crate::dtype::Dtype;
 use crate::error::Result;
 use crate::read::tensor::TensorData;
 
-pub use picture::{ChannelOrder, PictureMeasure, compare_pictures};
-pub use rows::{RowsMeasure, compare_embeddings};
+pub(crate) use picture::compare_pictures;
+pub use picture::{ChannelOrder, PictureMeasure};
+pub use rows::RowsMeasure;
+pub(crate) use rows::compare_embeddings;
 
 /// Measures of two tensors of the same shape.
 #[derive(Clone, Debug)]
@@ -45,7 +47,7 @@ impl TensorMeasure {
     }
 
     /// Whether the tensors have no finite element, and NaN and infinity stand at the same places.
-    pub fn has_no_number(&self) -> bool {
+    pub(crate) fn has_no_number(&self) -> bool {
         let missing = |nan: u64, inf: u64| nan.saturating_add(inf) >= self.stats.elements;
         self.stats.elements == 0
             || self.stats.nonfinite_mismatches == 0
@@ -58,7 +60,7 @@ impl TensorMeasure {
 ///
 /// # Errors
 /// Where one cannot be read.
-pub fn compare_tensors(
+pub(crate) fn compare_tensors(
     name: &str,
     baseline: &TensorData,
     candidate: &TensorData,

@@ -76,7 +76,7 @@ pub enum ParameterOutcome {
 
 /// Compares every pair and returns the results in the order of `pairs`, for any thread count. `done` is called after
 /// each pair.
-pub fn compare_parameters<'a>(
+pub(crate) fn compare_parameters<'a>(
     pairs: &ParameterPairs<'a>,
     measurements: &Measurements,
     done: &(dyn Fn() + Sync),
@@ -158,7 +158,7 @@ fn readable(checkpoint: &Checkpoint) -> BTreeMap<&str, &TensorData> {
 }
 
 /// Compares the copies within each run, in parallel.
-pub fn compare_replicas(replicas: &[Replica]) -> Vec<ReplicaComparison<'_>> {
+pub(crate) fn compare_replicas(replicas: &[Replica]) -> Vec<ReplicaComparison<'_>> {
     let compared = |replica: &'_ Replica| {
         let [first, copy] = &replica.copies;
         if first.shape != copy.shape {
@@ -174,7 +174,7 @@ pub fn compare_replicas(replicas: &[Replica]) -> Vec<ReplicaComparison<'_>> {
 }
 
 /// Paddings that hold something other than zeros, where the other side does not hold the same values there.
-pub fn used_paddings(paddings: &[Padding]) -> Vec<&Padding> {
+pub(crate) fn used_paddings(paddings: &[Padding]) -> Vec<&Padding> {
     let is_zero = |tensor: &TensorData| {
         let stats = compare_sample(tensor, tensor, None);
         stats.is_ok_and(|stats| stats.sum_sq_baseline <= 0.0 && stats.nan_baseline + stats.inf_baseline == 0)
@@ -192,7 +192,7 @@ pub fn used_paddings(paddings: &[Padding]) -> Vec<&Padding> {
 
 /// Whether a floating-point parameter differs between two checkpoints of one run; `None` where none could be compared.
 /// Reading stops at the first one that differs; in a run that learns, that is usually the very first.
-pub fn has_moved(pairs: &ParameterPairs<'_>) -> Option<bool> {
+pub(crate) fn has_moved(pairs: &ParameterPairs<'_>) -> Option<bool> {
     let measurements = Measurements::default();
     let is_parameter = |dtypes: (Dtype, Dtype)| dtypes.0 == dtypes.1 && dtypes.0.is_float();
     let mut has_moved = None;

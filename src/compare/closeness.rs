@@ -52,13 +52,13 @@ impl Closeness {
 
     /// Share of elements outside the tolerance; 0 for empty tensors.
     #[allow(clippy::cast_precision_loss, reason = "element counts are far below 2^53")]
-    pub fn share_outside(&self) -> f64 {
+    pub(crate) fn share_outside(&self) -> f64 {
         if self.elements == 0 { 0.0 } else { (self.elements - self.within) as f64 / self.elements as f64 }
     }
 
     /// Pearson's correlation of both sides; `None` where a side is constant or not finite, for which it is undefined.
     #[allow(clippy::cast_precision_loss, reason = "element counts are far below 2^53")]
-    pub fn pearson(&self) -> Option<f64> {
+    pub(crate) fn pearson(&self) -> Option<f64> {
         let count = self.elements as f64;
         let covariance = self.sum_product - self.sum_baseline * self.sum_candidate / count;
         let spread = |squares: f64, sum: f64| squares - sum * sum / count;
@@ -135,7 +135,11 @@ impl Piece {
 }
 
 /// Counts over two tensors of equal element count, in row-major order.
-pub fn closeness(baseline: &TensorData, candidate: &TensorData, tolerance: ElementTolerance) -> Result<Closeness> {
+pub(crate) fn closeness(
+    baseline: &TensorData,
+    candidate: &TensorData,
+    tolerance: ElementTolerance,
+) -> Result<Closeness> {
     let arch = Arch::new();
     let mut found = Closeness::default();
     let (mut left, mut right) = (Piece::default(), Piece::default());

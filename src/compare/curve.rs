@@ -20,20 +20,20 @@ use crate::read::curve::series::Steps;
 /// Number of first steps that make up the head of a curve.
 pub const HEAD: usize = 5;
 /// Least number of steps with which a rolling median tells single outliers from lasting differences.
-pub const SMOOTHED_FROM: usize = 200;
+pub(crate) const SMOOTHED_FROM: usize = 200;
 /// Least number of steps that say something about how two runs move together.
 const CORRELATED_FROM: usize = 20;
 /// Most steps in a row that the rolling median removes: fewer than half of its window.
-pub const TAKEN_OUT: usize = robust::WINDOW / 2;
+pub(crate) const TAKEN_OUT: usize = robust::WINDOW / 2;
 /// Steps in a row that fill most of the rolling median's window.
-pub const WINDOW_FILLED: usize = robust::WINDOW - 1;
+pub(crate) const WINDOW_FILLED: usize = robust::WINDOW - 1;
 
 /// Difference that two runs are assumed to have where they agree to the last bit: the rounding of `float32`.
 const LEAST_NOISE: f64 = 1e-7;
 
 /// One rounding of `bf16` to the other side: with kernels of mixed precision the first difference of a loss may be this
 /// large although nothing differed before.
-pub const FLIPPED: f64 = 1.0 / 256.0;
+pub(crate) const FLIPPED: f64 = 1.0 / 256.0;
 
 /// Room for the rounding in `f64` when a difference is compared with one printed unit.
 const ROUNDED: f64 = 1.0 + 1e-6;
@@ -73,7 +73,7 @@ pub struct ChangeCorrelation {
 
 /// A run of consecutive steps at which two curves differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stretch {
+pub(crate) struct Stretch {
     /// Its first step.
     pub first: u64,
     /// Number of steps.
@@ -174,7 +174,7 @@ pub fn measure(points: &AlignedPoints<'_>, scale: CurveScale<'_>) -> Option<Curv
 pub type Columns<'a> = (Cow<'a, Steps>, Cow<'a, [f64]>, Cow<'a, [f64]>);
 
 /// The steps at which both sides are finite; borrowed where that is all of them, as in most curves.
-pub fn finite_points<'a>(points: &'a AlignedPoints<'_>) -> Columns<'a> {
+pub(crate) fn finite_points<'a>(points: &'a AlignedPoints<'_>) -> Columns<'a> {
     let both = |(_, b, c): &(u64, f64, f64)| b.is_finite() && c.is_finite();
     if points.iter().all(|point| both(&point)) {
         let (baseline, candidate) = (Cow::Borrowed(&*points.baseline), Cow::Borrowed(&*points.candidate));
@@ -190,7 +190,7 @@ pub fn finite_points<'a>(points: &'a AlignedPoints<'_>) -> Columns<'a> {
 /// |c - b| / |b|, and 0 where the difference is within `floor`.
 ///
 /// A baseline of 0 counts as `floor`, so that the result is finite for finite values (unless `floor` is 0).
-pub fn relative_difference(b: f64, c: f64, floor: f64) -> f64 {
+pub(crate) fn relative_difference(b: f64, c: f64, floor: f64) -> f64 {
     let difference = (c - b).abs();
     if difference <= floor { 0.0 } else { difference / b.abs().max(floor) }
 }
@@ -233,7 +233,7 @@ fn mean_by_steps(values: &[f64], steps: &Steps, own: &Steps) -> f64 {
 
 /// Number of steps in the tail of a curve of `n` steps: a tenth, at least 5 and at most 50, and never more than there
 /// are.
-pub fn tail_len(n: usize) -> usize {
+pub(crate) fn tail_len(n: usize) -> usize {
     (n / 10).clamp(5, 50).min(n)
 }
 
@@ -279,12 +279,12 @@ fn together(baseline: &[f64], candidate: &[f64]) -> Option<ChangeCorrelation> {
 
 impl CurveMeasures {
     /// Whether the curve is long enough to tell single outliers from lasting differences.
-    pub fn is_smoothed(&self) -> bool {
+    pub(crate) fn is_smoothed(&self) -> bool {
         self.rel.len() >= SMOOTHED_FROM
     }
 
     /// Number of steps above `band`, after the rolling median removed outliers where the curve is long enough.
-    pub fn steps_above(&self, band: f64) -> usize {
+    pub(crate) fn steps_above(&self, band: f64) -> usize {
         if self.is_smoothed() {
             robust::medians_above(&self.rel, band).filter(|above| *above).count()
         } else {
@@ -293,13 +293,13 @@ impl CurveMeasures {
     }
 
     /// The longest run of steps above `band` that remains after the rolling median.
-    pub fn longest_above(&self, band: f64) -> Option<Stretch> {
+    pub(crate) fn longest_above(&self, band: f64) -> Option<Stretch> {
         let (index, steps) = robust::longest_run(robust::medians_above(&self.rel, band))?;
         Some(Stretch { first: self.steps.get(index)?, steps })
     }
 
     /// Number of single steps above `band` that the rolling median removes.
-    pub fn outliers_above(&self, band: f64) -> usize {
+    pub(crate) fn outliers_above(&self, band: f64) -> usize {
         let all = self.rel.iter().filter(|rel| **rel > band).count();
         all.saturating_sub(self.steps_above(band))
     }
@@ -318,7 +318,7 @@ impl CurveMeasures {
     }
 
     /// The first step above `band` after which the difference, averaged over a few steps, never falls below it again.
-    pub fn first_lasting_departure(&self, band: f64) -> Option<u64> {
+    pub(crate) fn first_lasting_departure(&self, band: f64) -> Option<u64> {
         let n = self.rel.len();
         let window = (n / 50).clamp(5, 50).min(n);
         #[allow(clippy::cast_precision_loss, reason = "at most 50")]

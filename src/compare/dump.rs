@@ -59,7 +59,7 @@ pub struct OperationComparison {
 
 impl OperationComparison {
     /// Whether both sides have the operation.
-    pub fn is_paired(&self) -> bool {
+    pub(crate) fn is_paired(&self) -> bool {
         self.pair.baseline().is_some() && self.pair.candidate().is_some()
     }
 
@@ -102,7 +102,7 @@ impl LeafComparison {
     }
 
     /// Elements counted by a tolerance, where that was asked for.
-    pub fn closeness(&self) -> Option<&Closeness> {
+    pub(crate) fn closeness(&self) -> Option<&Closeness> {
         match self.data.as_deref()? {
             Ok(DataComparison::Numbers(_, closeness)) => closeness.as_ref(),
             _ => None,
@@ -224,7 +224,7 @@ fn leaves_of<'a>(pair: IndexPair, baseline: Operation<'a>, candidate: Operation<
 }
 
 /// The largest error among an operation's inputs; infinite where one differs in a property without size.
-pub fn input_error(operation: Operation<'_>, comparison: &OperationComparison) -> f64 {
+pub(crate) fn input_error(operation: Operation<'_>, comparison: &OperationComparison) -> f64 {
     let is_input = |leaf: &&LeafComparison| {
         let kind = leaf.pair.candidate().and_then(|index| operation.leaves.get(index)).map(|leaf| leaf.kind);
         matches!(kind, Some(TensorKind::Input))

@@ -17,7 +17,7 @@ const LONGEST: usize = 1 << 16;
 
 /// Error of two tensors of the same shape.
 #[derive(Clone, Debug)]
-pub struct ErrorField {
+pub(crate) struct ErrorField {
     /// Lengths of the axes; empty for a scalar.
     pub shape: Vec<usize>,
     /// Number of elements.
@@ -37,7 +37,7 @@ pub struct ErrorField {
 
 /// Sums of products over places that are finite on both sides.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Products {
+pub(crate) struct Products {
     /// Σ b·c
     pub dot: f64,
     /// Σ b²
@@ -50,7 +50,7 @@ pub struct Products {
 
 /// Sums per index of one axis.
 #[derive(Clone, Debug)]
-pub struct AlongAxis {
+pub(crate) struct AlongAxis {
     /// Neighbouring indices that count as one; 1 but for very long axes.
     pub step: usize,
     /// Σ (c−b)²; a place that is not finite on one side counts as one root mean square off.
@@ -122,7 +122,7 @@ impl Sums {
 ///
 /// # Errors
 /// Where a tensor cannot be read.
-pub fn error_field(baseline: &TensorData, candidate: &TensorData, limit: f64) -> Result<Option<ErrorField>> {
+pub(crate) fn error_field(baseline: &TensorData, candidate: &TensorData, limit: f64) -> Result<Option<ErrorField>> {
     let lengths: Option<Vec<usize>> = baseline.shape.iter().map(|len| usize::try_from(*len).ok()).collect();
     let Some(shape) = lengths.filter(|_| baseline.shape == candidate.shape && baseline.elements() > 0) else {
         return Ok(None);
@@ -233,14 +233,14 @@ impl ErrorField {
     }
 
     /// Sum of the squared error.
-    pub fn squared_error(&self) -> f64 {
+    pub(crate) fn squared_error(&self) -> f64 {
         self.along.last().map_or_else(|| self.cells.sum(), |along| along.squares.iter().sum())
     }
 
     /// Root mean square error over two axes, relative to the root mean square of the baseline, in at most `rows` times
     /// `columns` cells; a tensor with one axis has one row.
     #[allow(clippy::cast_precision_loss, reason = "element counts are far below 2^53")]
-    pub fn error_over_axes(
+    pub(crate) fn error_over_axes(
         &self,
         vertical: Option<usize>,
         horizontal: usize,

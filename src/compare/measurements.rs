@@ -18,7 +18,7 @@ use super::sample::{RUN, Sample};
 
 /// Name of a pair of tensors, by the places where they are stored.
 #[derive(Clone, Copy, Debug)]
-pub struct PairName<'a> {
+pub(crate) struct PairName<'a> {
     /// Kind of the measurement: `data`, `parameter` or `cells`; the same two tensors may be measured for several.
     pub question: &'static str,
     /// The candidate's operation, where the tensors belong to one.
@@ -48,7 +48,7 @@ pub struct Selection {
 
 /// Counts of the pairs that a selection measured and skipped, for the result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct PartialCoverage {
+pub(crate) struct PartialCoverage {
     /// Pairs of tensors that were measured.
     pub measured: u64,
     /// Pairs that were skipped because another operation was selected.
@@ -103,17 +103,17 @@ impl Measurements {
 
     /// A copy with the same selection for other pairs, whose counts are separate.
     #[must_use]
-    pub fn uncounted_copy(&self) -> Self {
+    pub(crate) fn uncounted_copy(&self) -> Self {
         Self::new(self.selection.clone())
     }
 
     /// Measures the pairs of one part, and keeps the results.
-    pub fn for_part(selection: Selection, plan: PartPlan) -> Self {
+    pub(crate) fn for_part(selection: Selection, plan: PartPlan) -> Self {
         Self { pages: Pages::Part { plan, noted: Mutex::default() }, ..Self::new(selection) }
     }
 
     /// Measures nothing, but answers from the results of all parts of a run.
-    pub fn from_parts(selection: Selection, noted: BTreeMap<String, Value>) -> Self {
+    pub(crate) fn from_parts(selection: Selection, noted: BTreeMap<String, Value>) -> Self {
         Self { pages: Pages::Joined(noted), ..Self::new(selection) }
     }
 
@@ -133,12 +133,12 @@ impl Measurements {
     }
 
     /// Whether data of the operation `op` is read.
-    pub fn selects_operation(&self, op: &str) -> bool {
+    pub(crate) fn selects_operation(&self, op: &str) -> bool {
         self.selection.ops.as_ref().is_none_or(|ops| ops.is_match(op))
     }
 
     /// The numbers of two tensors, known or measured now. `None` where the pair is skipped. Either is counted.
-    pub fn get_or_measure<T: Serialize + DeserializeOwned>(
+    pub(crate) fn get_or_measure<T: Serialize + DeserializeOwned>(
         &self,
         pair: &PairName<'_>,
         measure: impl FnOnce() -> T,
@@ -154,7 +154,7 @@ impl Measurements {
     }
 
     /// The numbers of a pair that was counted before in another way; nothing is counted.
-    pub fn get_or_measure_uncounted<T: Serialize + DeserializeOwned>(
+    pub(crate) fn get_or_measure_uncounted<T: Serialize + DeserializeOwned>(
         &self,
         pair: &PairName<'_>,
         measure: impl FnOnce() -> T,
@@ -178,7 +178,7 @@ impl Measurements {
     }
 
     /// Whether the numbers of two tensors would be measured, as far as is known in advance.
-    pub fn is_to_be_measured(&self, pair: &PairName<'_>) -> bool {
+    pub(crate) fn is_to_be_measured(&self, pair: &PairName<'_>) -> bool {
         let is_here = match &self.pages {
             Pages::None => true,
             Pages::Part { plan, .. } => plan.has(pair),
@@ -192,19 +192,19 @@ impl Measurements {
     }
 
     /// Counts elements of a pair that was measured.
-    pub fn count_elements(&self, looked_at: u64, elements: u64) {
+    pub(crate) fn count_elements(&self, looked_at: u64, elements: u64) {
         self.counts.elements.fetch_add(looked_at, Ordering::Relaxed);
         self.counts.of_elements.fetch_add(elements, Ordering::Relaxed);
         self.counts.runs.fetch_add(looked_at.div_ceil(RUN), Ordering::Relaxed);
     }
 
     /// Counts a pair whose checksums differ.
-    pub fn count_unequal(&self) {
+    pub(crate) fn count_unequal(&self) {
         self.counts.unequal.fetch_add(1, Ordering::Relaxed);
     }
 
     /// The counts since the last call; resets them to 0.
-    pub fn partial_coverage(&self) -> PartialCoverage {
+    pub(crate) fn partial_coverage(&self) -> PartialCoverage {
         let take = |counter: &AtomicU64| counter.swap(0, Ordering::Relaxed);
         PartialCoverage {
             measured: take(&self.counts.measured),
@@ -218,7 +218,7 @@ impl Measurements {
     }
 
     /// The results that a part has recorded, by pair; empty for other kinds of run.
-    pub fn into_results(self) -> BTreeMap<String, Value> {
+    pub(crate) fn into_results(self) -> BTreeMap<String, Value> {
         match self.pages {
             Pages::Part { noted, .. } => noted.into_inner().unwrap_or_else(PoisonError::into_inner),
             _ => BTreeMap::new(),
@@ -239,7 +239,7 @@ fn key(pair: &PairName<'_>) -> String {
 /// files (rank, step, operation) and cut into `parts` equal stretches; this part has the one from `part − 1` to `part`.
 /// A tensor belongs to the stretch in which it begins.
 #[derive(Clone, Debug)]
-pub struct PartPlan {
+pub(crate) struct PartPlan {
     part: u64,
     parts: u64,
     /// Bytes before each file.
@@ -249,7 +249,7 @@ pub struct PartPlan {
 
 impl PartPlan {
     /// Part `part` (from 1) of `parts` over the candidate's tensor files with their lengths, in any order.
-    pub fn new(part: u64, parts: u64, files: impl IntoIterator<Item = (String, u64)>) -> Self {
+    pub(crate) fn new(part: u64, parts: u64, files: impl IntoIterator<Item = (String, u64)>) -> Self {
         let mut before: BTreeMap<String, u64> = files.into_iter().collect();
         let mut total = 0u64;
         for len in before.values_mut() {

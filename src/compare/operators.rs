@@ -40,7 +40,7 @@ impl OperatorLevel {
     pub const ALL: [Self; 3] = [Self::L0, Self::L1, Self::L2];
 
     /// The level of an operator: `Functional.gelu.0` is of level 2. Upper and lower case are equal.
-    pub fn from_api(api: &str) -> Self {
+    pub(crate) fn from_api(api: &str) -> Self {
         let base = operator_word(api);
         let is = |names: &[&str]| names.iter().any(|name| name.eq_ignore_ascii_case(base));
         if is(&L1) {
@@ -72,7 +72,7 @@ impl OperatorLevel {
 }
 
 /// The word of an operator without prefix and number: `gelu` of `Functional.gelu.0`.
-pub fn operator_word(api: &str) -> &str {
+pub(crate) fn operator_word(api: &str) -> &str {
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let name = api.rsplit_once('.').filter(|(_, last)| is_number(last)).map_or(api, |(name, _)| name);
     name.rsplit('.').next().unwrap_or(name)
@@ -182,13 +182,13 @@ impl ErrorRatio {
 
 /// Whether two numbers are of different kinds: finite, infinite or NaN. An error of NaN comes from infinities that agree or from
 /// NaN, an infinite one from an infinity that meets a number.
-pub fn is_other_kind(baseline: f64, candidate: f64) -> bool {
+pub(crate) fn is_other_kind(baseline: f64, candidate: f64) -> bool {
     (baseline.is_nan(), baseline.is_infinite()) != (candidate.is_nan(), candidate.is_infinite())
 }
 
 /// Floor of an error: smaller errors count as this much, so that a baseline without error gives no infinite ratio;
 /// `None` for types whose ratios are not judged.
-pub fn error_floor(dtype: &str) -> Option<f64> {
+pub(crate) fn error_floor(dtype: &str) -> Option<f64> {
     let is = |name: &str| dtype.eq_ignore_ascii_case(name);
     if is("float16") {
         Some(2_f64.powi(-11))
@@ -259,7 +259,7 @@ pub fn ratios(pair: &OutputPair<'_>) -> OutputMeasure {
 }
 
 /// Whether an output has no values, or is of a type that the tool does not judge.
-pub fn is_unjudged(output: &OperatorOutput) -> bool {
+pub(crate) fn is_unjudged(output: &OperatorOutput) -> bool {
     const TYPES: [&str; 4] = ["", "float64", "complex64", "complex128"];
     TYPES.iter().any(|name| name.eq_ignore_ascii_case(&output.dtype)) || is_empty(&output.shape)
 }

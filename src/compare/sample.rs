@@ -72,7 +72,7 @@ impl Runs {
 /// The largest share of elements that may differ from the others unseen, after `runs` randomly chosen runs were read:
 /// with 95 % confidence, a larger share would have met at least one of them. The exact form of the rule of three.
 #[allow(clippy::cast_precision_loss, reason = "counts of runs are far below 2^53")]
-pub fn unseen_share(runs: u64) -> f64 {
+pub(crate) fn unseen_share(runs: u64) -> f64 {
     if runs == 0 { 1.0 } else { 1.0 - 0.05f64.powf(1.0 / runs as f64) }
 }
 

@@ -138,7 +138,11 @@ pub fn compare(baseline: &TensorData, candidate: &TensorData) -> Result<PairStat
 ///
 /// # Errors
 /// As [`compare`].
-pub fn compare_sample(baseline: &TensorData, candidate: &TensorData, sample: Option<&Sample>) -> Result<PairStats> {
+pub(crate) fn compare_sample(
+    baseline: &TensorData,
+    candidate: &TensorData,
+    sample: Option<&Sample>,
+) -> Result<PairStats> {
     let Some(sample) = sample else { return compare(baseline, candidate) };
     let pair = Pair::new(Arch::new(), baseline, candidate)?;
     let runs = sample.runs(candidate.name(), baseline.elements());

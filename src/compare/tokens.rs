@@ -10,8 +10,10 @@ mod notes;
 mod quantity;
 mod sums;
 
-pub use measure::{SideMeasure, TokenMeasure, measure_across_sides, measure_side};
-pub use meter::{AnswerFacts, FEWEST_TOKENS, MeasuredAnswer, Meter, NonFinite, PARTS, TokenPlace};
+pub use measure::{SideMeasure, TokenMeasure};
+pub(crate) use measure::{measure_across_sides, measure_side};
+pub(crate) use meter::FEWEST_TOKENS;
+pub use meter::{AnswerFacts, MeasuredAnswer, Meter, NonFinite, TokenPlace};
 pub use moments::{Moments, ScaleFit};
 pub use notes::{NoteCount, Notes, StepRank};
 pub use quantity::Quantity;

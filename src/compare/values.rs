@@ -14,7 +14,7 @@ pub(super) const PIECE: usize = 1 << 14;
 ///
 /// # Errors
 /// Where the tensor cannot be read.
-pub fn first_values(tensor: &TensorData, most: u64) -> Result<Vec<f64>> {
+pub(crate) fn first_values(tensor: &TensorData, most: u64) -> Result<Vec<f64>> {
     let count = usize::try_from(tensor.elements().min(most)).unwrap_or(usize::MAX);
     let (mut values, mut bytes) = (vec![0.0; count], Vec::new());
     for (index, piece) in values.chunks_mut(PIECE).enumerate() {

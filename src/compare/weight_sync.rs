@@ -21,7 +21,7 @@ use crate::read::tensor::TensorData;
 use elements::{EqualBits, equal_bits, fingerprint, is_encodable, is_zero};
 use rows::explain_by_rows;
 
-pub use digests::sync_digests;
+pub(crate) use digests::sync_digests;
 pub use outcome::{SyncChange, SyncComparison, SyncOutcome};
 
 /// Most tensors with the same first and last bytes that one tensor is compared with.
@@ -39,7 +39,7 @@ pub struct SyncPair<'a> {
 }
 
 /// Tensors of an earlier step by name, with the step.
-pub type EarlierStep = (u64, BTreeMap<String, CheckpointParameter>);
+pub(crate) type EarlierStep = (u64, BTreeMap<String, CheckpointParameter>);
 
 /// A readable pair, in the form in which it is compared.
 struct Work {
@@ -92,7 +92,7 @@ pub fn sync_tensors(
 ///
 /// # Errors
 /// Those of reading them.
-pub fn is_same_tensor(one: &CheckpointParameter, other: &CheckpointParameter) -> Result<bool> {
+pub(crate) fn is_same_tensor(one: &CheckpointParameter, other: &CheckpointParameter) -> Result<bool> {
     let (CheckpointParameter::Tensor(one), CheckpointParameter::Tensor(other)) = (one, other) else { return Ok(false) };
     Ok(one.dtype == other.dtype && one.shape == other.shape && equal_bits(one, other)?.is_some())
 }

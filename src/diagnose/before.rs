@@ -35,7 +35,7 @@ pub struct ParameterGradients {
 
 impl ParameterGradients {
     /// The gradients of a unit.
-    pub fn from_unit(input: &UnitInput<'_>) -> Self {
+    pub(crate) fn from_unit(input: &UnitInput<'_>) -> Self {
         let mut gradients = Self::default();
         for comparison in &input.comparison.operations {
             gradients.add(input, comparison);

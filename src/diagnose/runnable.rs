@@ -215,12 +215,12 @@ pub fn runnable(op: &str) -> Result<Runnable, Obstacle> {
 
 impl Runnable {
     /// Whether it may draw random numbers, so that no two runs agree.
-    pub fn is_random(&self) -> bool {
+    pub(crate) fn is_random(&self) -> bool {
         RANDOM.contains(&self.function.as_str())
     }
 
     /// Whether it writes to its first argument.
-    pub fn is_in_place(&self) -> bool {
+    pub(crate) fn is_in_place(&self) -> bool {
         let name = self.function.as_str();
         let is_dunder = name.starts_with("__");
         let is_assignment = name == "__setitem__" || (name.starts_with("__i") && name != "__invert__");

@@ -4,7 +4,7 @@ use crate::read::dump::Shard;
 use crate::result::unit::{ErrorAxis, ErrorLocation};
 
 /// The parts that hold the error of a value; empty where its location does not show them.
-pub fn wrong_shards<'s>(shards: &'s [Shard], location: &ErrorLocation) -> Vec<&'s Shard> {
+pub(crate) fn wrong_shards<'s>(shards: &'s [Shard], location: &ErrorLocation) -> Vec<&'s Shard> {
     let Some(axis) = axis_of(shards, location) else { return Vec::new() };
     let is_hit = |shard: &&Shard| {
         let overlaps =

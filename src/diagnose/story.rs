@@ -26,7 +26,7 @@ pub struct RunOutcome<'a> {
 /// Causes that a unit of a dump shows; empty where there is not enough evidence for any.
 ///
 /// A cause that merely describes a difference is used only where no other one applies.
-pub fn dump_diagnoses(context: &DumpContext<'_>) -> Vec<Diagnosis> {
+pub(crate) fn dump_diagnoses(context: &DumpContext<'_>) -> Vec<Diagnosis> {
     let mut found: Vec<Diagnosis> = Vec::new();
     for cause in cause::ALL {
         let is_explained = found.iter().any(|diagnosis| diagnosis.sureness > Sureness::Possible);

@@ -21,7 +21,7 @@ const MODULE: &str = "module-of-tool";
 const RECORDS: &str = "records-of-tool";
 
 /// Gives a diagnosis advice that needs no recorded call.
-pub fn advise_without_call(diagnosis: &mut Diagnosis) {
+pub(crate) fn advise_without_call(diagnosis: &mut Diagnosis) {
     if OF_CALLS.contains(&diagnosis.advice.code.as_str()) {
         let is_of_records = ["missing-operations", "shape-differs"].contains(&diagnosis.advice.code.as_str());
         diagnosis.advice = Statement::new(if is_of_records { RECORDS } else { MODULE });

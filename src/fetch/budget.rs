@@ -21,7 +21,7 @@ pub struct Budget {
 
 impl Budget {
     /// The whole memory that `source` grants its readers.
-    pub fn from_source(source: &dyn ByteSource) -> Self {
+    pub(crate) fn from_source(source: &dyn ByteSource) -> Self {
         let whole = source.memory_limit();
         Self { name: source.name().to_owned(), whole, left: whole }
     }
@@ -39,7 +39,7 @@ impl Budget {
     ///
     /// # Errors
     /// `LimitExceeded` where they do not fit.
-    pub fn reserve_value<T>(&mut self, bytes: usize) -> Result<()> {
+    pub(crate) fn reserve_value<T>(&mut self, bytes: usize) -> Result<()> {
         self.reserve(size_of::<T>().saturating_add(bytes))
     }
 }
@@ -48,7 +48,7 @@ impl Budget {
 ///
 /// # Errors
 /// `LimitExceeded`.
-pub fn check_memory(source: &dyn ByteSource, bytes: usize) -> Result<()> {
+pub(crate) fn check_memory(source: &dyn ByteSource, bytes: usize) -> Result<()> {
     let whole = source.memory_limit();
     if bytes as u64 > whole { Err(exceeded(source.name(), whole)) } else { Ok(()) }
 }
@@ -95,7 +95,7 @@ impl Files for Bounded {
 }
 
 /// Wraps `source` so that its readers may keep at most `memory` bytes.
-pub fn with_memory_limit(source: Source, memory: u64) -> Source {
+pub(crate) fn with_memory_limit(source: Source, memory: u64) -> Source {
     Arc::new(BoundedFile { source, memory })
 }
 

@@ -30,7 +30,7 @@ impl Digest {
     }
 
     /// The digest of all that `reader` gives.
-    pub fn of_reader(reader: &mut dyn Read) -> io::Result<Self> {
+    pub(crate) fn of_reader(reader: &mut dyn Read) -> io::Result<Self> {
         /// Bytes that are read at once: enough that system calls cost little.
         const BLOCK: usize = 1 << 20;
         let mut hash = Sha256::new();

@@ -46,7 +46,7 @@ impl Disk {
     }
 
     /// Returns reserved bytes.
-    pub fn give_back(&self, len: u64) {
+    pub(crate) fn give_back(&self, len: u64) {
         self.used.fetch_sub(len, Ordering::Relaxed);
     }
 

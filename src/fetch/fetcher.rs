@@ -84,7 +84,7 @@ impl Fetcher {
     }
 
     /// Bytes of memory for records that are kept for a second use.
-    pub fn room_for_records(&self) -> u64 {
+    pub(crate) fn room_for_records(&self) -> u64 {
         self.settings.max_memory / SHARE_OF_RECORDS
     }
 

@@ -14,7 +14,7 @@ use super::source::{ByteSource, Source, past_end};
 use crate::error::{Error, ErrorKind, Result};
 
 /// A file or folder on this machine.
-pub struct LocalFiles {
+pub(crate) struct LocalFiles {
     location: String,
     root: PathBuf,
     entries: Vec<FileEntry>,
@@ -23,7 +23,7 @@ pub struct LocalFiles {
 
 impl LocalFiles {
     /// Lists `location`; a link is followed only if it stays inside the location.
-    pub fn open(location: &str) -> Result<Self> {
+    pub(crate) fn open(location: &str) -> Result<Self> {
         let path = Path::new(location);
         let metadata = fs::metadata(path).map_err(|error| {
             Error::io(location, &error).with_help("give a file or folder that a training run left behind")

@@ -169,7 +169,7 @@ fn query(asked: &[(&str, &Option<String>)]) -> String {
 }
 
 /// An address in printable form: scheme, host and path, without user, query and fragment.
-pub fn without_secrets(url: &Url) -> String {
+pub(crate) fn without_secrets(url: &Url) -> String {
     let port = url.port().map_or_else(String::new, |port| format!(":{port}"));
     format!("{}://{}{port}{}", url.scheme(), url.host_str().unwrap_or_default(), url.path())
 }

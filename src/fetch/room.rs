@@ -44,17 +44,17 @@ impl Room {
     }
 
     /// Whether the kept bytes use up the memory.
-    pub fn is_full(&self) -> bool {
+    pub(crate) fn is_full(&self) -> bool {
         self.used.load(Ordering::Relaxed) >= self.limit
     }
 
     /// Counts `len` bytes that are kept in memory.
-    pub fn count_bytes(&self, len: u64) {
+    pub(crate) fn count_bytes(&self, len: u64) {
         self.used.fetch_add(len, Ordering::Relaxed);
     }
 
     /// Counts `len` bytes that are no longer kept in memory.
-    pub fn give_back(&self, len: u64) {
+    pub(crate) fn give_back(&self, len: u64) {
         self.used.fetch_sub(len, Ordering::Relaxed);
     }
 

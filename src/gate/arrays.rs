@@ -18,12 +18,7 @@ use crate::verdict::{CheckId, Side};
 
 /// The check of arrays.
 pub(super) const CHECK: GateCheck = GateCheck {
-    recogniser: Recogniser {
-        check: ID,
-        evidence: RecognitionEvidence::Signature,
-        extent: Extent::Content,
-        recognise: recognise,
-    },
+    recogniser: Recogniser { check: ID, evidence: RecognitionEvidence::Signature, extent: Extent::Content, recognise },
     judge: |sides, _, shared| Ok(check(sides, shared)),
     judge_alone: None,
     judge_samples: None,

@@ -36,7 +36,7 @@ pub(super) const CHECK: GateCheck = GateCheck {
         check: ID,
         evidence: RecognitionEvidence::Signature,
         extent: Extent::Directory,
-        recognise: recognise,
+        recognise,
     },
     judge: |sides, _, shared| {
         let policy = &shared.request.policy;

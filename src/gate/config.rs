@@ -21,7 +21,7 @@ pub(super) const CHECK: GateCheck = GateCheck {
         check: ID,
         evidence: discover::RecognitionEvidence::Signature,
         extent: Extent::Content,
-        recognise: recognise,
+        recognise,
     },
     judge: |sides, _, shared| Ok(check(&sides.baseline, &sides.candidate, &shared.request.policy)),
     judge_alone: Some(alone),

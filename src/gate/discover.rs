@@ -292,13 +292,13 @@ impl Inventory {
     }
 
     /// The side's files.
-    pub fn all_files(&self) -> &dyn Files {
+    pub(crate) fn all_files(&self) -> &dyn Files {
         self.files.as_ref()
     }
 
     /// Assigns a single file, given for one check, to that check, so that an unrecognised file counts as damaged. `explain`
     /// may give the error; `Some(None)` from it leaves the file as it is, because another finding reports it.
-    pub fn expect_file_of(&mut self, check: CheckId, explain: impl Fn(&Source) -> Option<Option<Error>>) {
+    pub(crate) fn expect_file_of(&mut self, check: CheckId, explain: impl Fn(&Source) -> Option<Option<Error>>) {
         let [entry] = self.files.list() else { return };
         let named = self.files.location().ends_with(&entry.path);
         let [seen] = self.seen.as_mut_slice() else { return };
@@ -321,7 +321,7 @@ impl Inventory {
     }
 
     /// Marks empty and truncated files as damaged where the other side has an artifact at the same path.
-    pub fn mark_cut_twins_damaged(&mut self, other: &Self) {
+    pub(crate) fn mark_cut_twins_damaged(&mut self, other: &Self) {
         let by_path: HashMap<&str, &Seen> = other.seen.iter().map(|seen| (seen.path.as_str(), seen)).collect();
         for seen in &mut self.seen {
             let Outcome::Ignored(reason) = &seen.outcome else { continue };
@@ -341,17 +341,17 @@ impl Inventory {
     }
 
     /// Number of files of the side.
-    pub fn file_count(&self) -> usize {
+    pub(crate) fn file_count(&self) -> usize {
         self.files.list().len()
     }
 
     /// The first result of `explain` for a text that looks like a training log and was not recognised as one.
-    pub fn unread_log<T>(&self, explain: impl Fn(&Source) -> Option<T>) -> Option<T> {
+    pub(crate) fn unread_log<T>(&self, explain: impl Fn(&Source) -> Option<T>) -> Option<T> {
         self.unread_logs().find_map(|file| explain(&file))
     }
 
     /// Texts that look like a training log and were not recognised as one; at most 16.
-    pub fn unread_logs(&self) -> impl Iterator<Item = Source> {
+    pub(crate) fn unread_logs(&self) -> impl Iterator<Item = Source> {
         /// Files that are looked at once more.
         const MOST_FILES: usize = 16;
         let is_unread = |seen: &&Seen| matches!(&seen.outcome, Outcome::Ignored(reason) if reason == UNREAD_LOG);
@@ -360,7 +360,7 @@ impl Inventory {
     }
 
     /// Whether anything belongs to `check`, readable or not.
-    pub fn has_files_of(&self, check: CheckId) -> bool {
+    pub(crate) fn has_files_of(&self, check: CheckId) -> bool {
         self.seen.iter().any(|seen| seen.check == Some(check))
     }
 
@@ -370,7 +370,7 @@ impl Inventory {
     }
 
     /// Whether anything of `check` is damaged, so that no reader could open it.
-    pub fn has_damaged(&self, check: CheckId) -> bool {
+    pub(crate) fn has_damaged(&self, check: CheckId) -> bool {
         let damaged =
             |seen: &Seen| matches!(&seen.outcome, Outcome::Damaged(error) if error.kind() == ErrorKind::Corrupt);
         self.seen.iter().any(|seen| seen.check == Some(check) && damaged(seen))
@@ -414,7 +414,7 @@ impl Inventory {
     }
 
     /// The table of what was found.
-    pub fn artifact_rows(&self, side: Side) -> Vec<ArtifactRow> {
+    pub(crate) fn artifact_rows(&self, side: Side) -> Vec<ArtifactRow> {
         let row = |seen: &Seen| {
             let (status, note) = match &seen.outcome {
                 Outcome::Read(note) => ("read", note.clone()),
@@ -427,7 +427,7 @@ impl Inventory {
     }
 
     /// One finding per damaged file of the checks that run.
-    pub fn damage_findings(&self, side: Side, checks: &[CheckId]) -> Vec<Finding> {
+    pub(crate) fn damage_findings(&self, side: Side, checks: &[CheckId]) -> Vec<Finding> {
         let damaged = |seen: &Seen| {
             let Outcome::Damaged(error) = &seen.outcome else { return None };
             if seen.check.is_some_and(|check| !checks.contains(&check)) {

@@ -56,7 +56,7 @@ pub(super) const CHECK: GateCheck = GateCheck {
         check: ID,
         evidence: discover::RecognitionEvidence::Place,
         extent: Extent::Content,
-        recognise: recognise,
+        recognise,
     },
     judge: of_sides,
     judge_alone: Some(alone::check),
@@ -133,7 +133,7 @@ fn known_noise(surroundings: &Surroundings<'_>, shared: &Shared<'_>) -> Result<O
 ///
 /// # Errors
 /// `Usage` where two are not repeats of one case.
-pub fn noise_of_repeats(runs: &[Repeat]) -> Result<Vec<UnitNoise>> {
+pub(crate) fn noise_of_repeats(runs: &[Repeat]) -> Result<Vec<UnitNoise>> {
     const HELP: &str = "recorded noise of runs that differ hides every difference as large: give runs of the same model, \
                         weights, data, seed and settings";
     let recording = NoiseRecording::new(runs.len().try_into().unwrap_or(u32::MAX));

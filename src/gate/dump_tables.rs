@@ -57,7 +57,7 @@ pub fn table<'a>(
 
 /// Measurements that the comparison for the verdict took of pairs of tensors of one shape, by their places, candidate
 /// first. Pairs whose data was not read are absent.
-pub fn measured_pairs(comparison: &UnitComparison) -> HashMap<(ValuePlace, ValuePlace), &PairStats> {
+pub(crate) fn measured_pairs(comparison: &UnitComparison) -> HashMap<(ValuePlace, ValuePlace), &PairStats> {
     let place = |operation: Option<usize>, leaf: Option<usize>| Some(ValuePlace::new(operation?, leaf?));
     let operations = comparison.operations.iter().flat_map(|operation| {
         operation.leaves.iter().filter_map(move |leaf| {

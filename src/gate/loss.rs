@@ -36,12 +36,7 @@ use paired::paired_curves;
 
 /// The check of training curves.
 pub(super) const CHECK: GateCheck = GateCheck {
-    recogniser: Recogniser {
-        check: ID,
-        evidence: RecognitionEvidence::Lines,
-        extent: Extent::Content,
-        recognise: recognise,
-    },
+    recogniser: Recogniser { check: ID, evidence: RecognitionEvidence::Lines, extent: Extent::Content, recognise },
     judge: |sides, surroundings, shared| of_sides(sides, surroundings, shared),
     judge_alone: Some(alone),
     judge_samples: Some(samples::check),
@@ -340,7 +335,7 @@ fn outcome_of(curves: Vec<JudgedCurve>, general: Vec<Finding>, unread: Vec<Findi
 }
 
 /// The user's pattern for log lines, ready to use.
-pub fn log_pattern(policy: &LossPolicy) -> Result<Option<LogPattern>> {
+pub(crate) fn log_pattern(policy: &LossPolicy) -> Result<Option<LogPattern>> {
     let parse = |pattern: &pattern::LogPattern| {
         LogPattern::parse(pattern.as_str())
             .map_err(|message| Error::new(ErrorKind::Policy, "loss.log-pattern", message))
@@ -398,7 +393,7 @@ fn as_band(band: NoiseBand) -> Result<NoiseBand> {
 ///
 /// # Errors
 /// Errors of the disk, where points lie there.
-pub fn band_of_repeats(runs: &[Repeat], policy: &LossPolicy, any_runs: bool) -> Result<NoiseBand> {
+pub(crate) fn band_of_repeats(runs: &[Repeat], policy: &LossPolicy, any_runs: bool) -> Result<NoiseBand> {
     let names = || runs.iter().map(|run| run.name.clone()).collect();
     let mut band = NoiseBand::new(names());
     for (index, first) in runs.iter().enumerate() {
@@ -427,7 +422,7 @@ pub fn band_of_repeats(runs: &[Repeat], policy: &LossPolicy, any_runs: bool) -> 
 ///
 /// # Errors
 /// Errors of the disk, where points lie there; `Usage` where a run holds NaN or infinity.
-pub fn sample_of_repeats(runs: &[Repeat], policy: &LossPolicy) -> Result<Vec<SampleRun>> {
+pub(crate) fn sample_of_repeats(runs: &[Repeat], policy: &LossPolicy) -> Result<Vec<SampleRun>> {
     let mut sample = Vec::new();
     for run in runs {
         let pairing = paired_curves(&run.curves, &run.curves, policy)?;

@@ -38,12 +38,7 @@ type Ranks = BTreeMap<u64, Vec<MonitorPlace>>;
 /// The check of training monitors.
 pub(super) const CHECK: GateCheck = GateCheck {
     // A table may be empty; its folder and name still say whose it is.
-    recogniser: Recogniser {
-        check: ID,
-        evidence: RecognitionEvidence::Place,
-        extent: Extent::Content,
-        recognise: recognise,
-    },
+    recogniser: Recogniser { check: ID, evidence: RecognitionEvidence::Place, extent: Extent::Content, recognise },
     judge: |sides, _, shared| Ok(check(&sides.baseline, &sides.candidate, &shared.request.policy, shared.progress)),
     judge_alone: Some(of_candidate),
     judge_samples: None,

@@ -27,12 +27,7 @@ use files::{ComparedTables, TestedTables};
 /// The check of operator tests.
 pub(super) const CHECK: GateCheck = GateCheck {
     // A table may be empty or cut within its header; its name still says what it would be.
-    recogniser: Recogniser {
-        check: ID,
-        evidence: RecognitionEvidence::Place,
-        extent: Extent::Content,
-        recognise: recognise,
-    },
+    recogniser: Recogniser { check: ID, evidence: RecognitionEvidence::Place, extent: Extent::Content, recognise },
     judge: |sides, _, shared| Ok(check(&sides.baseline, &sides.candidate, &shared.request.policy, shared.progress)),
     judge_samples: None,
     measure: None,

@@ -166,12 +166,12 @@ impl Parts {
     }
 
     /// Location that the baseline was read from.
-    pub fn baseline_location(&self) -> &str {
+    pub(crate) fn baseline_location(&self) -> &str {
         &self.header.baseline.location
     }
 
     /// Location that the candidate was read from.
-    pub fn candidate_location(&self) -> &str {
+    pub(crate) fn candidate_location(&self) -> &str {
         &self.header.candidate.location
     }
 

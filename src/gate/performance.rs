@@ -31,12 +31,7 @@ use crate::verdict::{CheckId, Side};
 /// The check of performance.
 pub(super) const CHECK: GateCheck = GateCheck {
     // A table may be empty, and a trace cut within its first bytes; place and name still say whose they are.
-    recogniser: Recogniser {
-        check: ID,
-        evidence: RecognitionEvidence::Place,
-        extent: Extent::Content,
-        recognise: recognise,
-    },
+    recogniser: Recogniser { check: ID, evidence: RecognitionEvidence::Place, extent: Extent::Content, recognise },
     judge: |sides, surroundings, shared| check([&sides.baseline, &sides.candidate], surroundings, shared),
     judge_alone: None,
     judge_samples: None,

@@ -62,14 +62,14 @@ impl RepeatOpener<'_> {
 }
 
 /// The error about too few repeats; `found` says how many there were.
-pub fn too_few_repeats(locations: &[String], found: &str) -> Error {
+pub(crate) fn too_few_repeats(locations: &[String], found: &str) -> Error {
     let message = format!("noise needs two repeats at least, better three; {found} were found");
     Error::new(ErrorKind::Usage, locations.join(", "), message)
         .with_help("give several runs of the same case, or a folder with one run per entry")
 }
 
 /// The error about two runs that are not repeats of one case, with the reason `why`.
-pub fn not_a_repeat([first, second]: [&str; 2], why: &str, help: &str) -> Error {
+pub(crate) fn not_a_repeat([first, second]: [&str; 2], why: &str, help: &str) -> Error {
     Error::new(ErrorKind::Usage, second, format!("is not a repeat of {first}: {why}")).with_help(help)
 }
 

@@ -16,12 +16,7 @@ use crate::verdict::{CheckId, PerSide, Side};
 /// The check of log-probabilities.
 pub(super) const CHECK: GateCheck = GateCheck {
     // Their keys say more than what a checkpoint or a curve is known by.
-    recogniser: Recogniser {
-        check: ID,
-        evidence: RecognitionEvidence::Place,
-        extent: Extent::Content,
-        recognise: recognise,
-    },
+    recogniser: Recogniser { check: ID, evidence: RecognitionEvidence::Place, extent: Extent::Content, recognise },
     judge: |sides, _, shared| Ok(check(&sides.baseline, &sides.candidate, &shared.request.policy, shared.progress)),
     judge_alone: Some(health),
     judge_samples: None,

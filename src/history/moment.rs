@@ -7,7 +7,7 @@ use jiff::tz::Offset;
 use crate::result::time::{Day, Time};
 
 /// The time of a record in the form of a result; the default time for one that results cannot express.
-pub fn result_time(time: Timestamp) -> Time {
+pub(crate) fn result_time(time: Timestamp) -> Time {
     Time::try_from(time.to_string()).unwrap_or_default()
 }
 
@@ -22,7 +22,7 @@ pub fn day(date: Date) -> Day {
 }
 
 /// Noon (UTC) of a day in a result.
-pub fn noon(day: &Day) -> Option<Timestamp> {
+pub(crate) fn noon(day: &Day) -> Option<Timestamp> {
     let date: Date = day.as_str().parse().ok()?;
     Offset::UTC.to_timestamp(date.at(12, 0, 0, 0)).ok()
 }

@@ -17,9 +17,9 @@ use crate::result::outcome::{LimitDirection, RuleKind};
 use crate::verdict::{CheckId, Profile, Severity, Verdict};
 
 /// Version of a record's layout.
-pub const LAYOUT: u32 = 1;
+pub(crate) const LAYOUT: u32 = 1;
 /// Largest record that is read: a run of a thousand ranks takes a tenth of it.
-pub const LARGEST: u64 = 16 << 20;
+pub(crate) const LARGEST: u64 = 16 << 20;
 
 /// Digits of a commit in a file's name.
 const COMMIT_DIGITS: usize = 12;

@@ -33,11 +33,11 @@ use sample::TrendSample;
 use side::WorseSide;
 
 /// Most runs that a trend looks back.
-pub const WINDOW: usize = 60;
+pub(crate) const WINDOW: usize = 60;
 /// Most days ahead that a drift is extrapolated.
-pub const HORIZON_DAYS: f64 = 60.0;
+pub(crate) const HORIZON_DAYS: f64 = 60.0;
 /// Most time ahead that a drift is extrapolated, in multiples of the time that it was observed.
-pub const HORIZON_SPANS: f64 = 2.0;
+pub(crate) const HORIZON_SPANS: f64 = 2.0;
 
 /// The trend of a series. A series that is empty or too short has neither step nor drift.
 pub fn trend_of(series: &RuleSeries) -> Trend {
@@ -68,7 +68,7 @@ pub fn trend_of(series: &RuleSeries) -> Trend {
 }
 
 /// Share of the way to the nearest limit that the present median takes, 1 at the limit; 0 where there is no limit.
-pub fn closeness(trend: &Trend) -> f64 {
+pub(crate) fn closeness(trend: &Trend) -> f64 {
     let side = WorseSide::from_trend(trend);
     let limit = trend.warn.or(trend.fail).map(|limit| side.badness(limit.0));
     match trend.median.map(|median| side.badness(median.0)).zip(limit) {

@@ -33,7 +33,7 @@ pub fn decide<'a>(code: &str, place: &str, severity: Severity, policy: &'a Polic
 /// Places of the findings that are shown of a list of decisions, in rising order. They are the worst `most` that no waiver covers, the
 /// first `most` that a waiver covers, the worst `most` of those that may follow from a covered one, and all places in `kept`. The
 /// groups are counted separately, so that waived findings and their consequences never displace findings that count.
-pub fn shown_places(
+pub(crate) fn shown_places(
     decisions: &[Decision<'_>],
     may_follow: impl Fn(usize) -> bool,
     most: usize,

@@ -31,9 +31,11 @@ const GATHERED: usize = 1000;
 const FEW_CODES: u64 = 4;
 
 pub use rules::RULES;
-pub use settings::{SettingsScope, judge_settings};
+pub use settings::SettingsScope;
+pub(crate) use settings::judge_settings;
 pub use told::MOST as MOST_FINDINGS;
-pub use whole::{WholeModel, judge_whole};
+pub use whole::WholeModel;
+pub(crate) use whole::judge_whole;
 
 /// One judged checkpoint; its verdict follows from the findings once the policy has applied them.
 #[derive(Debug)]
@@ -99,7 +101,7 @@ pub fn judge(
 }
 
 /// Judges a checkpoint without a baseline, whose parameters were compared with themselves: NaN and infinity fail.
-pub fn judge_alone(name: &str, comparisons: &[ParameterComparison<'_>]) -> JudgedCheckpoint {
+pub(crate) fn judge_alone(name: &str, comparisons: &[ParameterComparison<'_>]) -> JudgedCheckpoint {
     let mut unit = CheckpointUnit::empty(name);
     let mut told = CheckpointFindings::new(name);
     for comparison in comparisons.iter().filter(|comparison| !comparison.is_state) {
@@ -154,7 +156,7 @@ fn is_measured(stats: &PairStats) -> bool {
 }
 
 /// Whether the cause of a difference is worth looking for: the parameter differs by more than noise, or in its shape.
-pub fn is_beyond_noise(comparison: &ParameterComparison<'_>, settings: CheckpointSettings<'_>) -> bool {
+pub(crate) fn is_beyond_noise(comparison: &ParameterComparison<'_>, settings: CheckpointSettings<'_>) -> bool {
     match &comparison.outcome {
         // The causes that are looked for in elements do not show in quantised codes.
         ParameterOutcome::Compared { quantised: Some(_), .. } => false,

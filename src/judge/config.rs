@@ -25,9 +25,9 @@ use crate::result::finding::Finding;
 use crate::verdict::Side;
 
 pub use context::PackContext;
-pub use env::watched_names;
+pub(crate) use env::watched_names;
 pub use rules::RULES;
-pub use signs::device_of;
+pub(crate) use signs::device_of;
 
 /// Findings about two packs.
 #[derive(Debug, Default)]

@@ -8,7 +8,7 @@ use crate::result::unit::{Check, Culprit, DumpUnit, MonitorUnit, arrays, dumps, 
 use crate::verdict::CheckId;
 
 /// The first culprit of all checks: that of the earliest step, and of one step that of the finer check.
-pub fn first_culprit(checks: &[Check]) -> Option<Culprit> {
+pub(crate) fn first_culprit(checks: &[Check]) -> Option<Culprit> {
     let finest_first = [first_of_dumps(dumps(checks)).cloned(), of_monitors(checks)];
     let first = finest_first.into_iter().flatten().min_by_key(|culprit| (culprit.kind.is_minor(), culprit.step));
     // An operator test replays generated inputs, so a culprit of the run itself goes before it.
@@ -21,7 +21,7 @@ fn of_arrays(checks: &[Check]) -> Option<Culprit> {
 }
 
 /// The first culprit of the earliest step, in execution order; of equal ones that of the lowest rank.
-pub fn first_of_dumps<'a>(units: impl Iterator<Item = &'a DumpUnit>) -> Option<&'a Culprit> {
+pub(crate) fn first_of_dumps<'a>(units: impl Iterator<Item = &'a DumpUnit>) -> Option<&'a Culprit> {
     let culprits = units.filter_map(|unit| unit.culprit.as_ref());
     // Within a step of several ranks, an operation with fewer collectives before it ran earlier.
     let place = |culprit: &&Culprit| {
@@ -61,7 +61,7 @@ fn of_profiles(checks: &[Check]) -> Option<Culprit> {
 }
 
 /// Sets the culprit of the performance check from those of its units; leaves other checks alone.
-pub fn name_performance_culprit(check: &mut Check) {
+pub(crate) fn name_performance_culprit(check: &mut Check) {
     if check.id == CheckId::Performance {
         let units: Vec<_> = profiles(std::slice::from_ref(&*check)).collect();
         check.culprit = culprit::check_culprit(&units);

@@ -62,7 +62,7 @@ const NUMERIC: [&Rule; 40] = [
 ];
 
 /// Defects that waivers accept, all of one check.
-pub struct AcceptedDefects<'a> {
+pub(crate) struct AcceptedDefects<'a> {
     roots: Vec<Root<'a>>,
     places: Places,
     /// Place of the rank that the other ranks of a profile wait for.
@@ -71,7 +71,7 @@ pub struct AcceptedDefects<'a> {
 
 impl<'a> AcceptedDefects<'a> {
     /// The accepted defects of `check`.
-    pub fn from_observations(observations: impl IntoIterator<Item = &'a Observation>, check: &Check) -> Self {
+    pub(crate) fn from_observations(observations: impl IntoIterator<Item = &'a Observation>, check: &Check) -> Self {
         let roots: Vec<Root<'a>> = observations.into_iter().map(Root::new).collect();
         let mut places = Places::default();
         for (place, root) in roots.iter().enumerate() {
@@ -82,7 +82,7 @@ impl<'a> AcceptedDefects<'a> {
     }
 
     /// Place of the first accepted defect that `observation` is a consequence of.
-    pub fn first_cause(&self, observation: &Observation, check: &Check) -> Option<usize> {
+    pub(crate) fn first_cause(&self, observation: &Observation, check: &Check) -> Option<usize> {
         if self.roots.is_empty() {
             return None;
         }
@@ -143,7 +143,7 @@ fn is_consequence(
 }
 
 /// Number of places that are not judged because a waiver covers `root`: those of its consequence `other`.
-pub fn places_behind(root: &Finding, other: &Finding) -> u64 {
+pub(crate) fn places_behind(root: &Finding, other: &Finding) -> u64 {
     if root.facts.contains_key(dump::rules::BEHIND) {
         // They are counted with the root.
         return 0;
@@ -152,12 +152,12 @@ pub fn places_behind(root: &Finding, other: &Finding) -> u64 {
 }
 
 /// Number of values after `root` that are not judged because a waiver covers it; they include those after a later root.
-pub fn values_behind(root: &Finding) -> u64 {
+pub(crate) fn values_behind(root: &Finding) -> u64 {
     count(root, dump::rules::BEHIND)
 }
 
 /// Number of places without comparable numbers that a waiver of `finding` accepts: they have no partner, or one of another shape.
-pub fn places_without_numbers(finding: &Finding) -> u64 {
+pub(crate) fn places_without_numbers(finding: &Finding) -> u64 {
     const RULES: [&Rule; 3] =
         [&operators::rules::MISSING, &checkpoint::rules::MISSING, &checkpoint::rules::SHAPE_DIFFERS];
     if finding.is_any(&RULES) { count(finding, "count").max(1) } else { 0 }

@@ -110,7 +110,7 @@ pub const ALL: [InvariantRow; 14] = [
 
 /// Every invariant once, in the order of reports, with the states of all checks joined: broken goes before held, and held before not
 /// checked.
-pub fn all_invariants(looked: &[Looked]) -> Vec<Looked> {
+pub(crate) fn all_invariants(looked: &[Looked]) -> Vec<Looked> {
     let of = |row: &InvariantRow| {
         let mut told = looked.iter().filter(|one| one.invariant == row.invariant);
         let nothing = || Looked::not(row.invariant, row.reasons.first().copied().unwrap_or_default());

@@ -34,20 +34,20 @@ rules! {
 }
 
 /// The finding that the two sides cut the model differently.
-pub fn layout_difference(layouts: &PerSide<Layout>) -> Finding {
+pub(crate) fn layout_difference(layouts: &PerSide<Layout>) -> Finding {
     let finding = Finding::new(&DIFFERS, "layout").with("baseline", layouts.baseline.to_string());
     finding.with("candidate", layouts.candidate.to_string())
 }
 
 /// The finding that a size of the layout contradicts the declared one.
-pub fn layout_contradiction(contradiction: &LayoutContradiction) -> Finding {
+pub(crate) fn layout_contradiction(contradiction: &LayoutContradiction) -> Finding {
     let LayoutContradiction { side, size, declared, found } = *contradiction;
     let finding = Finding::new(&CONTRADICTED, "layout").with("side", side.as_str()).with("size", size);
     finding.with("declared", declared).with("found", found)
 }
 
 /// The finding that the ranks `there` are not those of the layout; `None` where they are.
-pub fn ranks_mismatch(side: Side, layout: &Layout, there: &BTreeSet<u64>) -> Option<Finding> {
+pub(crate) fn ranks_mismatch(side: Side, layout: &Layout, there: &BTreeSet<u64>) -> Option<Finding> {
     let (world, found) = (layout.world(), there.len());
     let finding = |rule| Finding::new(rule, "layout").with("side", side.as_str()).with("declared", world);
     if there.iter().any(|rank| *rank >= world) {
@@ -59,7 +59,7 @@ pub fn ranks_mismatch(side: Side, layout: &Layout, there: &BTreeSet<u64>) -> Opt
 }
 
 /// The finding about the first value of the model whose copies differ between ranks; `None` if none do.
-pub fn differing_copies(parts: &AssembledParts, side: Side, step: u64) -> Option<Finding> {
+pub(crate) fn differing_copies(parts: &AssembledParts, side: Side, step: u64) -> Option<Finding> {
     let differing = parts.differing.first()?;
     let ranks: Vec<String> = differing.ranks.iter().map(u64::to_string).collect();
     let finding = Finding::new(&REPLICAS_DIFFER, differing.row.as_str())
@@ -70,7 +70,7 @@ pub fn differing_copies(parts: &AssembledParts, side: Side, step: u64) -> Option
 }
 
 /// The culprit of a step whose values agree with the baseline's, but whose copies differ between ranks.
-pub fn copies_culprit(differing: &DifferingCopies, operations: &Operations, step: u64) -> Culprit {
+pub(crate) fn copies_culprit(differing: &DifferingCopies, operations: &Operations, step: u64) -> Culprit {
     let names = operations.iter().map(|operation| operation.name);
     let metrics = [("error", differing.error), ("limit", COPIES)];
     let metrics: BTreeMap<String, Number> =
@@ -88,7 +88,7 @@ pub fn copies_culprit(differing: &DifferingCopies, operations: &Operations, step
 }
 
 /// Makes a culprit stand for copies that differ.
-pub fn blame_copies(culprit: &mut Culprit) {
+pub(crate) fn blame_copies(culprit: &mut Culprit) {
     REPLICAS_DIFFER.code.clone_into(&mut culprit.code);
     culprit.finding = own_finding(culprit);
 }

@@ -35,7 +35,7 @@ const EXPIRES_SOON: i32 = 14;
 
 /// Facts about a forge's artifact, as its transport found them.
 #[derive(Clone, Debug, Default)]
-pub struct OriginFacts {
+pub(crate) struct OriginFacts {
     /// The run, job, release or package, in words.
     pub what: String,
     /// The commit.
@@ -51,7 +51,7 @@ pub struct OriginFacts {
 }
 
 /// Findings about a baseline that a forge gave.
-pub fn origin_findings(location: &str, origin: &OriginFacts, profile: Profile, today: Date) -> Vec<Finding> {
+pub(crate) fn origin_findings(location: &str, origin: &OriginFacts, profile: Profile, today: Date) -> Vec<Finding> {
     let days =
         |day: &Option<String>| day.clone().and_then(|day| Date::try_from(day).ok()).map(|day| today.days_since(day));
     let age = days(&origin.created);
@@ -78,7 +78,7 @@ pub fn origin_findings(location: &str, origin: &OriginFacts, profile: Profile, t
 }
 
 /// The finding that a location holds nothing, or not the required content; `reason` and `help` explain it.
-pub fn absence_finding(rule: &Rule, location: &str, side: Side, reason: &str, help: &str) -> Finding {
+pub(crate) fn absence_finding(rule: &Rule, location: &str, side: Side, reason: &str, help: &str) -> Finding {
     Finding::new(rule, location).with("side", side.as_str()).with("reason", reason).with("help", help)
 }
 

@@ -68,7 +68,8 @@ use other_batches::OtherBatches;
 use rule_results::RuleResults;
 use scale::{scale, weighing_steps};
 use scattered::Scattered;
-pub use settings::{LossSettings, own_policy};
+pub use settings::LossSettings;
+pub(crate) use settings::own_policy;
 use start::Start;
 
 /// Judges every pair. Returns the judged curves, and the findings that belong to no curve. Only as many pairs as fit into
@@ -96,7 +97,7 @@ pub fn judge(pairing: &CurvePairing<'_>, settings: LossSettings<'_>) -> Result<(
 ///
 /// # Errors
 /// Errors of the disk, where points lie there.
-pub fn repeat_measures(pairing: &CurvePairing<'_>) -> Result<Vec<(String, RepeatMeasures)>> {
+pub(crate) fn repeat_measures(pairing: &CurvePairing<'_>) -> Result<Vec<(String, RepeatMeasures)>> {
     let levels = [Role::Loss, Role::GradNorm, Role::AuxiliaryLoss, Role::ValueLoss, Role::EvalLoss];
     // Without a floor: the record keeps every difference of the case, however small.
     let scale = CurveScale { floor: 0.0, resolution: 0.0, steps: None };

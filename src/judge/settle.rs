@@ -55,7 +55,7 @@ pub fn settle(result: &mut GateResult, policy: &Policy) {
 }
 
 /// Decides `check` by its own observations: its findings, and the verdicts of its units, of its items and of the check itself.
-pub fn settle_check(check: &mut Check, observations: &[&Observation], policy: &Policy) -> AppliedPolicy {
+pub(crate) fn settle_check(check: &mut Check, observations: &[&Observation], policy: &Policy) -> AppliedPolicy {
     let mut applied = AppliedPolicy::default();
     let mut sum = Sum::new(check);
     let (ignored, observations): (Vec<&Observation>, Vec<&Observation>) =

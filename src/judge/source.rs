@@ -16,7 +16,7 @@ use crate::verdict::Severity;
 
 /// Findings of one file.
 #[derive(Debug, Default)]
-pub struct JudgedSource {
+pub(crate) struct JudgedSource {
     /// Findings, in the order of lines.
     pub findings: Vec<Finding>,
     /// Comments of the change that accept findings.
@@ -24,7 +24,7 @@ pub struct JudgedSource {
 }
 
 /// Findings of a file in its tree. `touched` holds the lines that a change touches; without a change all lines count.
-pub fn file_findings(
+pub(crate) fn file_findings(
     path: &str,
     looked: Looked,
     context: &Context,

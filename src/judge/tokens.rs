@@ -15,4 +15,5 @@ pub use cause::TokenCause;
 pub use groups::RankClass;
 pub use noise::Noise;
 pub use rules::RULES;
-pub use unit::{BaselineReference, JudgedTokens, TokensContext, judge_across, judge_own};
+pub use unit::{BaselineReference, JudgedTokens, TokensContext};
+pub(crate) use unit::{judge_across, judge_own};

@@ -43,7 +43,7 @@ pub struct UnreadValues {
 
 impl UnreadValues {
     /// Adds the unread numbers, and those that the policy leaves out, to the account of a unit.
-    pub fn add_to_evidence(&self, evidence: &mut Evidence) {
+    pub(crate) fn add_to_evidence(&self, evidence: &mut Evidence) {
         let (left_out, shapes) = &self.left_out;
         evidence.unread = evidence.unread.saturating_add(self.count);
         evidence.left_out = evidence.left_out.saturating_add(*left_out);
@@ -52,7 +52,7 @@ impl UnreadValues {
 }
 
 /// The findings for a check that reads no logs: its values are in cells or under keys.
-pub fn cell_findings(findings: Vec<Finding>, check: CheckId) -> impl Iterator<Item = Finding> {
+pub(crate) fn cell_findings(findings: Vec<Finding>, check: CheckId) -> impl Iterator<Item = Finding> {
     findings.into_iter().map(move |finding| finding.of_check(check).with("cells", 1_u64))
 }
 
@@ -119,7 +119,7 @@ pub fn judge<'a>(
 }
 
 /// Judges the accounts of a run without a baseline: any shape with a number that is not finite is reported.
-pub fn judge_alone<'a>(candidate: impl Iterator<Item = &'a UnreadNumbers>) -> Vec<Finding> {
+pub(crate) fn judge_alone<'a>(candidate: impl Iterator<Item = &'a UnreadNumbers>) -> Vec<Finding> {
     let (shapes, _) = merged(candidate);
     let nothing = BTreeSet::new();
     let broken = shapes.iter().filter(|(_, unread)| !is_finite(unread));

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 /// Offsets that turn local paths of modules into global ones.
 #[derive(Clone, Debug, Default)]
-pub struct Numbering {
+pub(crate) struct Numbering {
     /// Number of layers before each chunk of the model.
     before: BTreeMap<u32, u64>,
     /// Number of experts of each rank.
@@ -16,7 +16,7 @@ type Part = (usize, u64);
 
 impl Numbering {
     /// Counts the layers of each chunk of the model, and the experts of each rank, in local paths with their chunks.
-    pub fn from_paths<'p>(paths: impl IntoIterator<Item = (u32, &'p str)>) -> Self {
+    pub(crate) fn from_paths<'p>(paths: impl IntoIterator<Item = (u32, &'p str)>) -> Self {
         let (mut layers, mut experts) = (BTreeMap::<u32, u64>::new(), 0);
         for (chunk, path) in paths {
             let [layer, expert] = numbers(path);
@@ -34,7 +34,7 @@ impl Numbering {
     }
 
     /// Converts a path that is local to `chunk`, and to a rank with part `expert_part` of the experts, to one in the whole model.
-    pub fn path(&self, path: &str, chunk: u32, expert_part: u32) -> String {
+    pub(crate) fn path(&self, path: &str, chunk: u32, expert_part: u32) -> String {
         let [layer, expert] = numbers(path);
         let mut parts: Vec<String> = path.split('.').map(str::to_owned).collect();
         let mut add = |part: Option<Part>, before: u64| {
@@ -50,7 +50,7 @@ impl Numbering {
 }
 
 /// Splits a path into the number of the chunk that it begins with, 0 where there is none, and the rest.
-pub fn split_chunk(path: &str) -> (u32, &str) {
+pub(crate) fn split_chunk(path: &str) -> (u32, &str) {
     let parts = path.split_once('.').and_then(|(chunk, rest)| Some((chunk.parse().ok()?, rest)));
     parts.unwrap_or((0, path))
 }

@@ -2,7 +2,7 @@
 
 /// Kind of a module, which determines the placement of its values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum ModuleKind {
+pub(crate) enum ModuleKind {
     /// Embedding whose vocabulary is split over ranks.
     Embedding,
     /// Normalisation, or router of experts: every rank has all of its parameters.
@@ -25,7 +25,7 @@ pub enum ModuleKind {
 
 /// Role of a value in its module. The gradient of an input or output has the placement of the value itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum ValueRole<'a> {
+pub(crate) enum ValueRole<'a> {
     /// An input, or its gradient.
     Input,
     /// An output, or its gradient.
@@ -38,7 +38,7 @@ pub enum ValueRole<'a> {
 
 /// Placement of a value over the ranks of one tensor-parallel group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Placement {
+pub(crate) enum Placement {
     /// Each rank holds all of it.
     Whole,
     /// Each rank holds a part.
@@ -49,7 +49,7 @@ pub enum Placement {
 
 /// Axis along which a value is split.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum CutAxis {
+pub(crate) enum CutAxis {
     /// The first axis.
     First,
     /// The last axis.
@@ -90,7 +90,7 @@ const HEAD_NORM: [&str; 4] = ["q_layernorm", "k_layernorm", "q_norm", "k_norm"];
 
 impl ModuleKind {
     /// The kind of the module at `path`; `class` is empty where it was not recorded.
-    pub fn from_path(path: &str, class: &str) -> Self {
+    pub(crate) fn from_path(path: &str, class: &str) -> Self {
         let name = path.rsplit('.').next().unwrap_or(path);
         let has = |word: &str| class.contains(word);
         if has("ColumnParallel") {
@@ -121,7 +121,7 @@ impl ModuleKind {
     }
 
     /// The placement of a value over a tensor-parallel group. With sequence parallelism (`sp`) each rank's norms see a part of the sequence.
-    pub fn place(self, role: ValueRole<'_>, sp: bool) -> Placement {
+    pub(crate) fn place(self, role: ValueRole<'_>, sp: bool) -> Placement {
         use Placement::{Partial, Sharded, Whole};
         let between = if sp { Sharded(CutAxis::Sequence) } else { Whole };
         // Each rank sees its own part of the sequence.

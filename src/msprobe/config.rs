@@ -35,7 +35,7 @@ pub struct CheckerReport {
 
 impl CheckerReport {
     /// The level as the result holds it: `failed` if msprobe writes none.
-    pub fn level_text(&self) -> &'static str {
+    pub(crate) fn level_text(&self) -> &'static str {
         self.level.map_or("failed", Level::as_str)
     }
 }

@@ -19,7 +19,7 @@ const LEFT_OUT: [&str; 2] = ["Torch.empty", "Torch.fill"];
 
 /// Everything of a rank that the answer depends on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct RankOverflow {
+pub(crate) struct RankOverflow {
     /// The first operation named before any communication.
     first: Option<String>,
     communications: Vec<Communication>,
@@ -40,7 +40,7 @@ struct Communication {
 }
 
 /// Looks at a rank as `overflow_check` does; `None` for a dump that it refuses.
-pub fn rank_overflow(dump: &Dump) -> Option<RankOverflow> {
+pub(crate) fn rank_overflow(dump: &Dump) -> Option<RankOverflow> {
     if dump.framework != FRAMEWORK {
         return None;
     }
@@ -77,7 +77,7 @@ pub fn rank_overflow(dump: &Dump) -> Option<RankOverflow> {
 }
 
 /// The names that `overflow_check` gives for the ranks of a step; a rank without one has an empty list.
-pub fn named_operations(ranks: &BTreeMap<Option<u64>, RankOverflow>) -> BTreeMap<Option<u64>, Vec<String>> {
+pub(crate) fn named_operations(ranks: &BTreeMap<Option<u64>, RankOverflow>) -> BTreeMap<Option<u64>, Vec<String>> {
     let of_each = |name: fn(&RankOverflow) -> &Option<String>| -> BTreeMap<Option<u64>, Vec<String>> {
         ranks.iter().map(|(number, rank)| (*number, name(rank).iter().cloned().collect())).collect()
     };

@@ -13,7 +13,7 @@ pub fn float(value: f64) -> String {
 }
 
 /// Adds the text of [`float`].
-pub fn write_float(value: f64, out: &mut String) {
+pub(crate) fn write_float(value: f64, out: &mut String) {
     if value.is_nan() {
         return out.push_str("nan");
     }
@@ -47,7 +47,7 @@ fn scientific(positional: &str, out: &mut String) {
 }
 
 /// Adds the digits of a whole number, without the formatter, which costs more than they do.
-pub fn write_whole(value: u64, out: &mut String) {
+pub(crate) fn write_whole(value: u64, out: &mut String) {
     if value >= 10 {
         write_whole(value / 10, out);
     }
@@ -75,7 +75,7 @@ pub fn quoted(text: &str) -> String {
 }
 
 /// Adds the text of [`quoted`].
-pub fn write_quoted(text: &str, out: &mut String) {
+pub(crate) fn write_quoted(text: &str, out: &mut String) {
     let quote = if text.contains('\'') && !text.contains('"') { '"' } else { '\'' };
     out.push(quote);
     let is_plain = |character: char| character >= ' ' && !['\\', quote, '\x7f'].contains(&character);

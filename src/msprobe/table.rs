@@ -67,7 +67,7 @@ impl<'a> Cell<'a> {
     }
 
     /// The same cell with the text of this one.
-    pub fn reborrow(&self) -> Cell<'_> {
+    pub(crate) fn reborrow(&self) -> Cell<'_> {
         match self {
             Self::Text(text) => Cell::borrowed(text),
             Self::Empty => Cell::Empty,
@@ -115,14 +115,14 @@ impl<'a> Cell<'a> {
     }
 
     /// The cell as a table holds it, with a leading apostrophe where a spreadsheet could take it for a formula.
-    pub fn guarded_text(&self) -> Cow<'_, str> {
+    pub(crate) fn guarded_text(&self) -> Cow<'_, str> {
         let text = self.text();
         if matches!(self, Self::Text(_)) && may_become_formula(&text) { format!("'{text}").into() } else { text }
     }
 
     /// Adds the cell as CSV holds it: guarded, and quoted where a reader needs that. Tables have millions of cells, so that
     /// nothing is made for one alone.
-    pub fn write_csv(&self, out: &mut String) {
+    pub(crate) fn write_csv(&self, out: &mut String) {
         match self {
             Self::Empty => {}
             Self::Bool(value) => out.push_str(if *value { "True" } else { "False" }),
@@ -221,7 +221,7 @@ impl From<MsprobeTable> for MsprobeRows<'_> {
 
 /// Whether a spreadsheet could take a text for a formula, by msprobe's rule: no number (cut at `;`, as Python's
 /// `float` reads it), and `+ - = % @` or a full-width twin at the start or after a `;`.
-pub fn is_formula_like(text: &str) -> bool {
+pub(crate) fn is_formula_like(text: &str) -> bool {
     let risky = |part: &str| part.starts_with(['+', '-', '=', '%', '@', '＋', '－', '＝', '％', '＠']);
     text.split(';').any(risky) && !text.split(';').all(super::python::is_float)
 }

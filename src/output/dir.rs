@@ -46,7 +46,7 @@ impl Dir {
     ///
     /// # Errors
     /// `Usage` where a link that must not be followed, or no folder, stands in the way; and what opening gives.
-    pub fn open_existing(path: &Path) -> Result<Option<Self>> {
+    pub(crate) fn open_existing(path: &Path) -> Result<Option<Self>> {
         walk(path, Last::Folder, Missing::Leave)
     }
 

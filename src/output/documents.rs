@@ -87,7 +87,7 @@ impl DocumentSet {
 }
 
 /// The file of lines that lies beside a result, if any does.
-pub fn lines_beside(result: &Path) -> Option<PathBuf> {
+pub(crate) fn lines_beside(result: &Path) -> Option<PathBuf> {
     LINES.iter().map(|name| result.with_file_name(name)).find(|path| path.symlink_metadata().is_ok())
 }
 

@@ -62,16 +62,11 @@ impl Draft {
         self.dir.place(&self.name)
     }
 
-    /// The file under its temporary name, to be read before it is committed.
-    pub fn temporary_path(&self) -> PathBuf {
-        self.dir.place(&self.temporary)
-    }
-
     /// Writes everything at once.
     ///
     /// # Errors
     /// Where the bytes cannot be written.
-    pub fn write_bytes(&mut self, bytes: &[u8]) -> Result<()> {
+    pub(crate) fn write_bytes(&mut self, bytes: &[u8]) -> Result<()> {
         self.file.write_all(bytes).map_err(|error| Error::io(self.place().display().to_string(), &error))
     }
 

@@ -6,7 +6,7 @@ use crate::read::arrays::{ArrayFile, NamedArray};
 
 /// Things of both sides, paired, and those of one side alone.
 #[derive(Debug)]
-pub struct ArrayPairs<T> {
+pub(crate) struct ArrayPairs<T> {
     /// Baseline and candidate, in the order of the candidate's.
     pub both: Vec<(T, T)>,
     /// Those that only the baseline has.
@@ -16,7 +16,7 @@ pub struct ArrayPairs<T> {
 }
 
 /// Pairs files by path, else by path without extension; a single file on each side is always a pair.
-pub fn pair_files<'a>(baseline: &'a [ArrayFile], candidate: &'a [ArrayFile]) -> ArrayPairs<&'a ArrayFile> {
+pub(crate) fn pair_files<'a>(baseline: &'a [ArrayFile], candidate: &'a [ArrayFile]) -> ArrayPairs<&'a ArrayFile> {
     let pairs = by_key(baseline.iter().collect(), candidate.iter().collect(), |file| file.path.clone());
     let rest = by_key(pairs.only_baseline, pairs.only_candidate, |file| stem(&file.path).to_owned());
     let both = pairs.both.into_iter().chain(rest.both).collect();
@@ -24,7 +24,7 @@ pub fn pair_files<'a>(baseline: &'a [ArrayFile], candidate: &'a [ArrayFile]) -> 
 }
 
 /// Pairs the arrays of two files by name; a single array in each file is always a pair.
-pub fn pair_arrays(baseline: Vec<NamedArray>, candidate: Vec<NamedArray>) -> ArrayPairs<NamedArray> {
+pub(crate) fn pair_arrays(baseline: Vec<NamedArray>, candidate: Vec<NamedArray>) -> ArrayPairs<NamedArray> {
     alone(by_key(baseline, candidate, |array| array.name.clone()))
 }
 

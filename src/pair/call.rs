@@ -15,7 +15,7 @@ const MAX_GROUP: usize = 512;
 
 /// Calls of one function on one rank, paired.
 #[derive(Debug, Default)]
-pub struct PairedCalls<'a> {
+pub(crate) struct PairedCalls<'a> {
     /// Baseline, candidate, and how alike their source lines are (0 to 1).
     pub matched: Vec<(&'a RandomCall, &'a RandomCall, f64)>,
     /// Calls that only the baseline makes.
@@ -25,7 +25,7 @@ pub struct PairedCalls<'a> {
 }
 
 /// Pairs the calls of one function.
-pub fn pair_calls<'a>(baseline: &'a [RandomCall], candidate: &'a [RandomCall]) -> PairedCalls<'a> {
+pub(crate) fn pair_calls<'a>(baseline: &'a [RandomCall], candidate: &'a [RandomCall]) -> PairedCalls<'a> {
     let (baseline_groups, mut candidate_groups) = (grouped(baseline), grouped(candidate));
     let mut paired = PairedCalls::default();
     for (key, group) in baseline_groups {
@@ -45,7 +45,7 @@ struct Call<'a> {
 
 /// One frame of a stack.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct CallFrame<'a> {
+pub(crate) struct CallFrame<'a> {
     /// Path of the source file.
     pub path: &'a str,
     /// Line number.
@@ -58,7 +58,7 @@ pub struct CallFrame<'a> {
 
 impl<'a> CallFrame<'a> {
     /// Parses `File {path}, line {line}, in {function}, {code}`; any other text becomes code without a place.
-    pub fn parse(text: &'a str) -> Self {
+    pub(crate) fn parse(text: &'a str) -> Self {
         let parts = || {
             let (path, rest) = text.strip_prefix("File ")?.split_once(", line ")?;
             let (line, rest) = rest.split_once(", in ")?;
@@ -69,7 +69,7 @@ impl<'a> CallFrame<'a> {
     }
 
     /// File name without folders.
-    pub fn file_name(&self) -> &'a str {
+    pub(crate) fn file_name(&self) -> &'a str {
         self.path.rsplit(['/', '\\']).next().unwrap_or(self.path)
     }
 

@@ -14,16 +14,18 @@ use super::parameter::{prefix_of, rewritten};
 use crate::read::checkpoint::{Checkpoint, CheckpointParameter, CheckpointPlace, WeightScale};
 use crate::verdict::{PerSide, Side};
 
-pub use aligned::{AlignedCheckpoints, Padding, align_checkpoints, untie_embeddings};
-pub use arranged::{ArrangedCheckpoints, arrange_checkpoints};
+pub use aligned::{AlignedCheckpoints, Padding};
+pub(crate) use aligned::{align_checkpoints, untie_embeddings};
+pub use arranged::ArrangedCheckpoints;
+pub(crate) use arranged::arrange_checkpoints;
 pub use assembled::Replica;
-pub use order::checkpoints_by_step;
-pub use quantised::take_scales;
+pub(crate) use order::checkpoints_by_step;
+pub(crate) use quantised::take_scales;
 pub use renamed::TensorNameRule;
 
 /// Checkpoints of both sides, paired.
 #[derive(Debug, Default)]
-pub struct PairedCheckpoints<'a> {
+pub(crate) struct PairedCheckpoints<'a> {
     /// Baseline and candidate.
     pub matched: Vec<(&'a CheckpointPlace, &'a CheckpointPlace)>,
     /// Checkpoints without a partner, with the side that has none.
@@ -32,7 +34,7 @@ pub struct PairedCheckpoints<'a> {
 
 /// Pairs checkpoints. A single one on each side is always a pair; others pair by path without the format's extensions, then
 /// by folder where each side has one left there.
-pub fn pair_checkpoints<'a>(
+pub(crate) fn pair_checkpoints<'a>(
     baseline: &'a [CheckpointPlace],
     candidate: &'a [CheckpointPlace],
 ) -> PairedCheckpoints<'a> {
@@ -97,7 +99,7 @@ pub struct ParameterPairs<'a> {
 }
 
 /// Pairs by name, after prefixes are rewritten on both sides (`module.` to nothing).
-pub fn pair_parameters<'a>(
+pub(crate) fn pair_parameters<'a>(
     baseline: &'a Checkpoint,
     candidate: &'a Checkpoint,
     prefixes: &BTreeMap<String, String>,
@@ -134,7 +136,7 @@ pub fn pair_parameters<'a>(
 
 impl ParameterPairs<'_> {
     /// A prefix that one side's left-over names carry and the other's do not, if it explains all of them.
-    pub fn common_prefix(&self) -> Option<String> {
+    pub(crate) fn common_prefix(&self) -> Option<String> {
         prefix_of(&self.only_candidate, &self.only_baseline)
             .or_else(|| prefix_of(&self.only_baseline, &self.only_candidate))
     }

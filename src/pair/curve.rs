@@ -177,7 +177,7 @@ impl PairedSources<'_> {
     ///
     /// # Errors
     /// Errors of the disk.
-    pub fn load_sides(&self) -> Result<[CurveSource<'_>; 2]> {
+    pub(crate) fn load_sides(&self) -> Result<[CurveSource<'_>; 2]> {
         let (mut baseline, mut candidate) = (self.baseline.load()?, self.candidate.load()?);
         let [skipped, skipped_by_candidate] = &self.skipped;
         updates::leave_out_skipped(&mut baseline.series, skipped);
@@ -205,7 +205,7 @@ impl PairedSources<'_> {
     ///
     /// # Errors
     /// Errors of the disk.
-    pub fn load_alone(&self) -> Result<CurvePair<'_>> {
+    pub(crate) fn load_alone(&self) -> Result<CurvePair<'_>> {
         let mut candidate = self.candidate.load()?;
         let [_, skipped] = &self.skipped;
         updates::leave_out_skipped(&mut candidate.series, skipped);
@@ -261,7 +261,7 @@ pub fn groups<'p, 'a>(pairs: &'p [&'p PairedSources<'a>]) -> Vec<&'p [&'p Paired
 
 impl CurvePair<'_> {
     /// Whether more of it is better; `None` where a difference in either direction counts.
-    pub fn more_is_better(&self) -> Option<bool> {
+    pub(crate) fn more_is_better(&self) -> Option<bool> {
         more_is_better(&self.metric, self.role)
     }
 
@@ -279,7 +279,7 @@ impl CurvePair<'_> {
     }
 
     /// The reason for which nothing of both sides belongs together.
-    pub fn obstacle(&self) -> Option<PairingObstacle> {
+    pub(crate) fn obstacle(&self) -> Option<PairingObstacle> {
         align::obstacle(&self.baseline.series, &self.candidate.series)
     }
 }

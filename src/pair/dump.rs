@@ -15,8 +15,9 @@ mod signature;
 
 pub use names::DumpNames;
 pub use prefix::{ModulePrefix, PrefixReading};
-pub use renaming::{NameTranslations, RenamedOperation, Renaming, rename_module};
-pub use signature::bind_arguments;
+pub(crate) use renaming::rename_module;
+pub use renaming::{NameTranslations, RenamedOperation, Renaming};
+pub(crate) use signature::bind_arguments;
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -80,7 +81,7 @@ pub fn pair_operations(baseline: &Dump, candidate: &Dump, names: &DumpNames) -> 
 }
 
 /// Pairs the values of two operations by their place in the call, which a rule for the operation may translate.
-pub fn pair_values(
+pub(crate) fn pair_values(
     baseline: Operation<'_>,
     candidate: Operation<'_>,
     rule: Option<&RenamedOperation>,

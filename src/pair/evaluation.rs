@@ -12,7 +12,8 @@ pub use direction::higher_is_better;
 pub use generation::{PairedGenerations, pair_generations};
 pub use metric::{LeftOut, PairedMetric, ValuePair};
 pub use model::{PairedModel, PairedTask, SettingDifference, pair_models};
-pub use rollout::{PairedPrompt, PairedStep, rollout_steps};
+pub(crate) use rollout::rollout_steps;
+pub use rollout::{PairedPrompt, PairedStep};
 
 /// Both sides' texts of one sample.
 #[derive(Clone, Debug, PartialEq, Eq)]

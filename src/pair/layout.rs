@@ -17,7 +17,7 @@ use crate::verdict::{PerSide, Side};
 
 /// Signs of the parallel layout in the dumps of one side's ranks.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct LayoutSigns {
+pub(crate) struct LayoutSigns {
     /// Number of ranks.
     world: u64,
     /// Digest of the modules of each rank; `None` of one without.
@@ -81,17 +81,17 @@ impl<'n> ModuleOf<'n> {
 
 impl LayoutSigns {
     /// Starts without ranks; they are added one after the other.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { chunks: 1, calls: 1, ..Self::default() }
     }
 
     /// Number of ranks.
-    pub fn world(&self) -> u64 {
+    pub(crate) fn world(&self) -> u64 {
         self.world
     }
 
     /// Adds the next rank of one step.
-    pub fn add(&mut self, dump: &Dump) {
+    pub(crate) fn add(&mut self, dump: &Dump) {
         let (mut modules, mut parameters) = (BTreeSet::new(), BTreeMap::new());
         self.rank(dump, &mut modules, &mut parameters);
         self.world += 1;
@@ -107,7 +107,7 @@ impl LayoutSigns {
     }
 
     /// Number of pipeline stages. Middle stages look alike, so the number of ranks with the first stage's modules gives it.
-    pub fn stages(&self) -> Option<u32> {
+    pub(crate) fn stages(&self) -> Option<u32> {
         let first = (*self.modules.first()?)?;
         let alike = self.modules.iter().filter(|other| **other == Some(first)).count();
         self.modules.len().is_multiple_of(alike).then(|| u32::try_from(self.modules.len() / alike).ok()).flatten()
@@ -197,20 +197,20 @@ impl LayoutSigns {
     }
 
     /// Whether the embedding and the output layer hold the same numbers.
-    pub fn is_tied(&self) -> bool {
+    pub(crate) fn is_tied(&self) -> bool {
         let [embedding, output] = self.ends;
         embedding.is_some() && embedding == output
     }
 
     /// Whether the first ranks of both sides hold the same parameters in the same shapes, and are given as much.
-    pub fn holds_same_parts(&self, other: &Self) -> bool {
+    pub(crate) fn holds_same_parts(&self, other: &Self) -> bool {
         let cut =
             |signs: &Self| (signs.tokens, signs.calls, signs.is_sequence_parallel, signs.is_sharded, signs.chunks);
         self.parameters == other.parameters && self.modules.first() == other.modules.first() && cut(self) == cut(other)
     }
 
     /// Whether the first ranks of both sides hold the same parameter in different shapes, and so different parts of it.
-    pub fn holds_other_parts(&self, other: &Self) -> bool {
+    pub(crate) fn holds_other_parts(&self, other: &Self) -> bool {
         let is_other = |(name, shape): (&String, &Vec<u64>)| other.parameters.get(name).is_some_and(|own| own != shape);
         self.parameters.iter().any(is_other)
     }
@@ -246,7 +246,7 @@ fn group_size(leaf: Leaf<'_>) -> Option<u64> {
 }
 
 /// The layouts of both sides, inferred from the signs where they are not known; `None` where the signs do not suffice.
-pub fn infer_layouts(signs: &PerSide<LayoutSigns>, known: &PerSide<Option<Layout>>) -> Option<PerSide<Layout>> {
+pub(crate) fn infer_layouts(signs: &PerSide<LayoutSigns>, known: &PerSide<Option<Layout>>) -> Option<PerSide<Layout>> {
     let tp = PerSide::of(|side| match &known[side] {
         Some(layout) => Some(layout.tp),
         None => signs[side].tp_alone(),
@@ -306,7 +306,7 @@ pub fn infer_layouts(signs: &PerSide<LayoutSigns>, known: &PerSide<Option<Layout
 }
 
 /// Samples that each side is given in one step; `None` where no module takes tokens.
-pub fn samples_per_step(signs: &PerSide<LayoutSigns>, layouts: &PerSide<Layout>) -> PerSide<Option<u64>> {
+pub(crate) fn samples_per_step(signs: &PerSide<LayoutSigns>, layouts: &PerSide<Layout>) -> PerSide<Option<u64>> {
     PerSide::of(|side| {
         let [samples, _] = signs[side].tokens?;
         let ranks = u64::from(layouts[side].dp).saturating_mul(u64::from(layouts[side].micro_batches));
@@ -316,7 +316,7 @@ pub fn samples_per_step(signs: &PerSide<LayoutSigns>, layouts: &PerSide<Layout>)
 
 /// A declared size of a layout that the signs of its side contradict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LayoutContradiction {
+pub(crate) struct LayoutContradiction {
     /// The side.
     pub side: Side,
     /// Name of the size.
@@ -328,7 +328,7 @@ pub struct LayoutContradiction {
 }
 
 /// For each side, the first known size that its signs contradict.
-pub fn layout_contradictions(
+pub(crate) fn layout_contradictions(
     known: &PerSide<Option<Layout>>,
     signs: &PerSide<LayoutSigns>,
 ) -> Vec<LayoutContradiction> {
@@ -365,7 +365,7 @@ fn contradiction(layout: &Layout, signs: &LayoutSigns) -> Option<(&'static str, 
 }
 
 /// Plans for merging the ranks of each side, from facts that need both sides.
-pub fn assembly_plans(signs: &PerSide<LayoutSigns>, layouts: &PerSide<Layout>) -> PerSide<AssemblyPlan> {
+pub(crate) fn assembly_plans(signs: &PerSide<LayoutSigns>, layouts: &PerSide<Layout>) -> PerSide<AssemblyPlan> {
     let [baseline, candidate] = [&layouts.baseline, &layouts.candidate];
     let has_batches = baseline.micro_batches > 1 || candidate.micro_batches > 1;
     let merges_calls = has_batches && (baseline.dp, baseline.micro_batches) != (candidate.dp, candidate.micro_batches);
@@ -399,7 +399,7 @@ pub fn assembly_plans(signs: &PerSide<LayoutSigns>, layouts: &PerSide<Layout>) -
 
 /// Rows of values that were merged into different shapes on the two sides: positions and masks, for example, are the same on
 /// every rank and no part of a batch. Parameters have the same shape in every layout.
-pub fn rows_of_other_shapes(dumps: [&Dump; 2]) -> HashSet<String> {
+pub(crate) fn rows_of_other_shapes(dumps: [&Dump; 2]) -> HashSet<String> {
     // Hashes instead of row names save memory: there is one per value.
     let [baseline, candidate] = dumps.map(shapes_of_rows);
     let differs = |row: &u64| baseline.get(row).zip(candidate.get(row)).is_some_and(|(own, other)| own != other);
@@ -438,7 +438,7 @@ const SAME_UPDATE: f64 = 6e-6;
 
 /// Constant factor of the candidate's whole backward pass that does not change the update: the loss is not divided by the number
 /// of micro-batches, but the gradients are. `first` and `second` are both sides' dumps of a step and of the next one.
-pub fn backward_factor(first: &PerSide<Dump>, second: &PerSide<Dump>) -> Option<f64> {
+pub(crate) fn backward_factor(first: &PerSide<Dump>, second: &PerSide<Dump>) -> Option<f64> {
     let factors: Vec<f64> = norms(first, |name| name.contains(".backward."))
         .filter(|[baseline, _]| *baseline > 0.0)
         .map(|[baseline, candidate]| candidate / baseline)

@@ -28,7 +28,7 @@ pub struct MonitorRowPair {
 
 /// The rows of a step.
 #[derive(Debug, Default)]
-pub struct PairedMonitorRows {
+pub(crate) struct PairedMonitorRows {
     /// Rows of both sides, in the order in which the step computes them.
     pub matched: Vec<MonitorRowPair>,
     /// Rows of the baseline alone.
@@ -44,7 +44,7 @@ pub struct PairedMonitorRows {
 /// Pairs the rows of a step; kinds other than `kinds` are left out. A row that only one side wrote twice is compared with the
 /// other side's row of that place too, so that the worse of both is judged. This is not done where the versions differ,
 /// because then one side writes micro steps that the other does not.
-pub fn pair_monitor_rows(
+pub(crate) fn pair_monitor_rows(
     baseline: MonitorStep,
     candidate: MonitorStep,
     kinds: &BTreeSet<MonitorKind>,

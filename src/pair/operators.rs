@@ -6,7 +6,7 @@ use crate::read::operators::{OperatorOutput, OperatorPlace, TableKind};
 
 /// The tables that one test wrote.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OperatorTest {
+pub(crate) struct OperatorTest {
     /// Folder of the tables; empty at the root.
     pub folder: String,
     /// Time stamp in their names; empty without one.
@@ -21,7 +21,7 @@ pub struct OperatorTest {
 
 impl OperatorTest {
     /// Path of its details, or of its results where it has none.
-    pub fn path(&self) -> &str {
+    pub(crate) fn path(&self) -> &str {
         self.details.as_ref().or(self.results.as_ref()).map_or("", |place| &place.path)
     }
 
@@ -39,7 +39,7 @@ impl OperatorTest {
 }
 
 /// Groups the tables of a side by the test that wrote them, in order of folder and time stamp.
-pub fn operator_tests(places: &[OperatorPlace]) -> Vec<OperatorTest> {
+pub(crate) fn operator_tests(places: &[OperatorPlace]) -> Vec<OperatorTest> {
     let mut places: Vec<&OperatorPlace> = places.iter().collect();
     places.sort_by_key(|place| (&place.folder, place.rank, &place.stamp, place.kind, &place.path));
     let (results, details): (Vec<&OperatorPlace>, Vec<&OperatorPlace>) =
@@ -74,7 +74,7 @@ pub fn operator_tests(places: &[OperatorPlace]) -> Vec<OperatorTest> {
 
 /// Tests of both sides.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct PairedTests {
+pub(crate) struct PairedTests {
     /// Places of the tests of both sides, baseline and candidate, in the candidate's order.
     pub both: Vec<(usize, usize)>,
     /// Places of those of the baseline alone.
@@ -85,7 +85,7 @@ pub struct PairedTests {
 
 /// Pairs the tests of both sides: those of one folder in order of time stamps, then those of one rank. The rest is paired in
 /// order of time stamps where both sides have the same number left.
-pub fn pair_tests(baseline: &[OperatorTest], candidate: &[OperatorTest]) -> PairedTests {
+pub(crate) fn pair_tests(baseline: &[OperatorTest], candidate: &[OperatorTest]) -> PairedTests {
     let mut baseline_places: Vec<usize> = (0..baseline.len()).collect();
     let mut candidate_places: Vec<usize> = (0..candidate.len()).collect();
     let mut both = Vec::new();
@@ -161,7 +161,7 @@ pub struct PairedRows<'a> {
 }
 
 /// Pairs the rows of two tables by name; rows with the same name are paired in order.
-pub fn pair_outputs<'a>(baseline: &'a [OperatorOutput], candidate: &'a [OperatorOutput]) -> PairedRows<'a> {
+pub(crate) fn pair_outputs<'a>(baseline: &'a [OperatorOutput], candidate: &'a [OperatorOutput]) -> PairedRows<'a> {
     let mut waiting: HashMap<&str, VecDeque<usize>> = HashMap::new();
     for (nth, output) in baseline.iter().enumerate() {
         waiting.entry(&output.name).or_default().push_back(nth);

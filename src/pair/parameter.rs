@@ -6,7 +6,7 @@ use crate::read::pack::PackParameter;
 
 /// Parameters of both sides, paired.
 #[derive(Debug, Default)]
-pub struct PairedParameters<'a> {
+pub(crate) struct PairedParameters<'a> {
     /// Baseline and candidate, in the baseline's order.
     pub matched: Vec<(&'a PackParameter, &'a PackParameter)>,
     /// Names that only the baseline has.
@@ -16,7 +16,7 @@ pub struct PairedParameters<'a> {
 }
 
 /// Pairs by name, after prefixes are rewritten on both sides (`module.` to nothing).
-pub fn pair_pack_parameters<'a>(
+pub(crate) fn pair_pack_parameters<'a>(
     baseline: &'a [PackParameter],
     candidate: &'a [PackParameter],
     prefixes: &BTreeMap<String, String>,
@@ -51,7 +51,7 @@ pub(super) fn rewritten(name: &str, prefixes: &BTreeMap<String, String>) -> Stri
 
 impl PairedParameters<'_> {
     /// A prefix that one side's left-over names carry and the other's do not, if it explains all of them.
-    pub fn common_prefix(&self) -> Option<String> {
+    pub(crate) fn common_prefix(&self) -> Option<String> {
         prefix_of(&self.only_candidate, &self.only_baseline)
             .or_else(|| prefix_of(&self.only_baseline, &self.only_candidate))
     }

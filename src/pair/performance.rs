@@ -14,7 +14,7 @@ const FUSED: [(&str, &str); 6] = [
 
 /// Ranks of both sides with their partners.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct RankPairs {
+pub(crate) struct RankPairs {
     /// Rank of the baseline and of the candidate.
     pub both: Vec<(Option<u64>, Option<u64>)>,
     /// Ranks that only the baseline has.
@@ -24,7 +24,7 @@ pub struct RankPairs {
 }
 
 /// Pairs ranks by their numbers. Two sides of one process each are a pair where one of them has no rank number.
-pub fn pair_ranks(baseline: &BTreeSet<Option<u64>>, candidate: &BTreeSet<Option<u64>>) -> RankPairs {
+pub(crate) fn pair_ranks(baseline: &BTreeSet<Option<u64>>, candidate: &BTreeSet<Option<u64>>) -> RankPairs {
     let single = |ranks: &BTreeSet<Option<u64>>| ranks.first().copied().filter(|_| ranks.len() == 1);
     if let (Some(baseline_rank), Some(candidate_rank)) = (single(baseline), single(candidate))
         && (baseline_rank.is_none() || candidate_rank.is_none())
@@ -39,7 +39,7 @@ pub fn pair_ranks(baseline: &BTreeSet<Option<u64>>, candidate: &BTreeSet<Option<
 }
 
 /// The name under which an operator of either device is paired.
-pub fn across_devices(name: &str) -> &str {
+pub(crate) fn across_devices(name: &str) -> &str {
     FUSED.iter().find(|(npu, _)| *npu == name).map_or(name, |(_, gpu)| gpu)
 }
 

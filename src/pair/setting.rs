@@ -22,11 +22,11 @@ const ALIASES: [&[&str]; 5] = [
 ];
 
 /// One setting.
-pub type Setting = (String, Json);
+pub(crate) type Setting = (String, Json);
 
 /// Settings of both sides, paired.
 #[derive(Debug, Default)]
-pub struct PairedSettings<'a> {
+pub(crate) struct PairedSettings<'a> {
     /// Baseline and candidate, in the baseline's order within each way of matching.
     pub matched: Vec<(&'a Setting, &'a Setting)>,
     /// Settings that only the baseline has.
@@ -36,7 +36,7 @@ pub struct PairedSettings<'a> {
 }
 
 /// Pairs settings; `aliases` (canonical name to further names) are joined with the built-in ones.
-pub fn pair_settings<'a>(
+pub(crate) fn pair_settings<'a>(
     baseline: &'a [Setting],
     candidate: &'a [Setting],
     aliases: &BTreeMap<String, Vec<String>>,
@@ -111,7 +111,7 @@ impl PairedSettings<'_> {
     }
 
     /// The left-over name of the candidate that is most like a left-over name of the baseline, if any is.
-    pub fn similar_name(&self, name: &str) -> Option<&str> {
+    pub(crate) fn similar_name(&self, name: &str) -> Option<&str> {
         let name = last_part(name);
         let ratios = self.only_candidate.iter().map(|other| (similarity::ratio(&name, &last_part(&other.0)), other));
         let best = ratios.filter(|(ratio, _)| *ratio > SIMILAR).max_by(|a, b| a.0.total_cmp(&b.0))?;

@@ -11,14 +11,14 @@ use std::collections::HashMap;
 const AUTOJUNK_FROM: usize = 200;
 
 /// A text that others are compared with.
-pub struct PreparedText {
+pub(crate) struct PreparedText {
     characters: Vec<char>,
     positions: HashMap<char, Vec<usize>>,
 }
 
 impl PreparedText {
     /// Prepares `text` as the second sequence.
-    pub fn new(text: &str) -> Self {
+    pub(crate) fn new(text: &str) -> Self {
         let characters: Vec<char> = text.chars().collect();
         let mut positions: HashMap<char, Vec<usize>> = HashMap::new();
         for (position, character) in characters.iter().enumerate() {
@@ -32,7 +32,7 @@ impl PreparedText {
     }
 
     /// The ratio with `a` as the first sequence: 0 where nothing matches, 1 where all does (or both are empty).
-    pub fn ratio(&self, a: &str) -> f64 {
+    pub(crate) fn ratio(&self, a: &str) -> f64 {
         let a: Vec<char> = a.chars().collect();
         let total = a.len() + self.characters.len();
         if total == 0 {

@@ -10,7 +10,7 @@ use crate::read::tokens::{RowQuantities, Scratch, TokensRow, TokensStep, TokensT
 
 /// Place of an answer: its table, and its number there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct RowPlace {
+pub(crate) struct RowPlace {
     /// The table.
     pub table: usize,
     /// Its number, from 0.
@@ -19,14 +19,14 @@ pub struct RowPlace {
 
 /// Digests that identify an answer: with its prompt, and alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct RowKey {
+pub(crate) struct RowKey {
     whole: u64,
     response: u64,
 }
 
 impl RowKey {
     /// The key of an answer; `None` where the record has no ids.
-    pub fn from_row(row: &TokensRow) -> Option<Self> {
+    pub(crate) fn from_row(row: &TokensRow) -> Option<Self> {
         let digest = |prompt: &[i64]| {
             let mut hasher = DefaultHasher::new();
             (prompt, &row.response[..]).hash(&mut hasher);
@@ -38,7 +38,7 @@ impl RowKey {
 
 /// Answers of a side by step and key, each given once.
 #[derive(Default)]
-pub struct RowIndex {
+pub(crate) struct RowIndex {
     by_step: BTreeMap<TokensStep, StepIndex>,
     /// Whether every answer has a prompt.
     has_prompts: bool,
@@ -52,12 +52,12 @@ struct StepIndex {
 
 impl RowIndex {
     /// An index of no answer.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { by_step: BTreeMap::new(), has_prompts: true }
     }
 
     /// Adds an answer.
-    pub fn add(&mut self, step: TokensStep, key: RowKey, has_prompt: bool, place: RowPlace) {
+    pub(crate) fn add(&mut self, step: TokensStep, key: RowKey, has_prompt: bool, place: RowPlace) {
         self.has_prompts &= has_prompt;
         let index = self.by_step.entry(step).or_default();
         index.by_whole.entry(key.whole).or_default().push_back(place);
@@ -65,7 +65,7 @@ impl RowIndex {
     }
 
     /// Removes and returns the next answer of a step with the same ids. The prompt's ids are ignored where a side has no prompts.
-    pub fn take_answer(&mut self, step: &TokensStep, key: RowKey, has_prompt: bool) -> Option<RowPlace> {
+    pub(crate) fn take_answer(&mut self, step: &TokensStep, key: RowKey, has_prompt: bool) -> Option<RowPlace> {
         let by_whole = has_prompt && self.has_prompts;
         let index = self.by_step.get_mut(step)?;
         if by_whole {
@@ -73,16 +73,11 @@ impl RowIndex {
         }
         index.by_response.get_mut(&key.response)?.pop_front()
     }
-
-    /// The steps.
-    pub fn steps(&self) -> impl Iterator<Item = &TokensStep> {
-        self.by_step.keys()
-    }
 }
 
 /// Indexes the answers of all tables whose quantities are `wanted`. Answers that cannot be read are skipped here, and reported
 /// where they are measured.
-pub fn index_answers(tables: &[TokensTable], wanted: impl Fn(RowQuantities) -> bool) -> RowIndex {
+pub(crate) fn index_answers(tables: &[TokensTable], wanted: impl Fn(RowQuantities) -> bool) -> RowIndex {
     let mut index = RowIndex::new();
     let (mut scratch, mut row) = (Scratch::default(), TokensRow::default());
     for (nth, table) in tables.iter().enumerate() {
@@ -100,7 +95,7 @@ pub fn index_answers(tables: &[TokensTable], wanted: impl Fn(RowQuantities) -> b
 
 /// Two log-probabilities of each token of an answer, and which tokens are judged.
 #[derive(Debug, Default)]
-pub struct AlignedTokens {
+pub(crate) struct AlignedTokens {
     /// Log-probabilities of the engine, or of the candidate.
     pub a: Vec<f64>,
     /// Log-probabilities of the trainer, or of the baseline.
@@ -115,12 +110,12 @@ pub struct AlignedTokens {
 
 impl AlignedTokens {
     /// Puts the two quantities of one row side by side.
-    pub fn align_own(&mut self, row: &TokensRow) {
+    pub(crate) fn align_own(&mut self, row: &TokensRow) {
         self.fill(&row.engine, &row.trainer, row, None);
     }
 
     /// Puts quantities of two rows side by side, masked by both.
-    pub fn align_rows(&mut self, (a, of_a): (&[f64], &TokensRow), (b, of_b): (&[f64], &TokensRow)) {
+    pub(crate) fn align_rows(&mut self, (a, of_a): (&[f64], &TokensRow), (b, of_b): (&[f64], &TokensRow)) {
         self.fill(a, b, of_a, Some(of_b));
     }
 

@@ -74,7 +74,7 @@ pub fn pair_units<'a>(
 }
 
 /// The dump folders of one side in order of step and rank, and those that repeat the step and rank of another one.
-pub fn units_of_one_side(folders: &[DumpFolder]) -> (Vec<&DumpFolder>, Vec<&DumpFolder>) {
+pub(crate) fn units_of_one_side(folders: &[DumpFolder]) -> (Vec<&DumpFolder>, Vec<&DumpFolder>) {
     let mut doubled = Vec::new();
     let steps = steps(folders, Side::Candidate, &mut doubled);
     let folder = |missing| match missing {

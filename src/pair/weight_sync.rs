@@ -11,7 +11,7 @@ const MOST_TWINS: usize = 4;
 
 /// Two stages that have to hold the same tensors.
 #[derive(Clone, Copy, Debug)]
-pub struct SyncLink<'a> {
+pub(crate) struct SyncLink<'a> {
     /// The earlier stage, with its side.
     pub from: (Side, &'a SyncRecord),
     /// The later stage, with its side.
@@ -22,7 +22,7 @@ pub struct SyncLink<'a> {
 
 /// Stages of both sides, paired.
 #[derive(Debug, Default)]
-pub struct SyncLinks<'a> {
+pub(crate) struct SyncLinks<'a> {
     /// Pairs, in order of step and rank.
     pub links: Vec<SyncLink<'a>>,
     /// Stages without a partner.
@@ -40,7 +40,7 @@ type Key = (bool, u64, Option<u64>);
 type Stages<'a> = BTreeMap<SyncStage, Vec<&'a SyncRecord>>;
 
 /// Pairs the stages of each side, then the remaining stages across the sides.
-pub fn sync_links<'a>(records: PerSide<&'a [SyncRecord]>) -> SyncLinks<'a> {
+pub(crate) fn sync_links<'a>(records: PerSide<&'a [SyncRecord]>) -> SyncLinks<'a> {
     let mut paired = SyncLinks::default();
     let mut lone: PerSide<Vec<&SyncRecord>> = PerSide::default();
     for side in Side::BOTH {
@@ -163,7 +163,7 @@ fn sender_of_another_rank((is_digests, step, _): Key, keys: &BTreeMap<Key, Stage
 
 /// Names of two stages, paired by their places.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct NamePairs {
+pub(crate) struct NamePairs {
     /// Pairs of the earlier and the later stage, in order of the later.
     pub matched: Vec<(usize, usize)>,
     /// Names of the earlier stage alone.
@@ -173,7 +173,7 @@ pub struct NamePairs {
 }
 
 /// Pairs names after the policy's `prefixes` were rewritten; the rest without `model.` and `module.` in front.
-pub fn name_pairs(from: &[&str], to: &[&str], prefixes: &BTreeMap<String, String>) -> NamePairs {
+pub(crate) fn name_pairs(from: &[&str], to: &[&str], prefixes: &BTreeMap<String, String>) -> NamePairs {
     let mut pairs = NamePairs::default();
     let places = |key: &dyn Fn(&str) -> String| -> HashMap<String, usize> {
         from.iter().enumerate().map(|(place, name)| (key(name), place)).collect()
@@ -220,7 +220,7 @@ pub fn is_output(name: &str) -> bool {
 }
 
 /// Whether a tensor is the embedding.
-pub fn is_embedding(name: &str) -> bool {
+pub(crate) fn is_embedding(name: &str) -> bool {
     ends_so(
         name,
         &["embed_tokens.weight", "word_embeddings.weight", "wte.weight", "tok_embeddings.weight", "embed_in.weight"],

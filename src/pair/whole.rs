@@ -15,7 +15,7 @@ const FIRST_STEPS: usize = 2;
 
 /// Facts about the sizes of both sides that need both of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Widths {
+pub(crate) struct Widths {
     /// Whether one side's ranks hold copies of keys and values, so that only their largest and smallest values compare.
     has_key_copies: bool,
     /// Whether the vocabularies are padded to different sizes, so that values over it do not compare.
@@ -34,7 +34,7 @@ enum Compares {
 impl Widths {
     /// Finds the widths from the shapes of parameters. Where no shape is recorded, `is_cut_otherwise` says whether projections
     /// are split differently, so that there may be copies.
-    pub fn from_tables((baseline, candidate): (&MonitorTables, &MonitorTables), is_cut_otherwise: bool) -> Self {
+    pub(crate) fn from_tables((baseline, candidate): (&MonitorTables, &MonitorTables), is_cut_otherwise: bool) -> Self {
         let widths = |tables: &MonitorTables| {
             let steps: Vec<i64> = tables.steps().into_keys().take(FIRST_STEPS).collect();
             let rows =
@@ -59,7 +59,7 @@ impl Widths {
     }
 
     /// Removes pairs that cannot be compared, and notes them among the rows that cannot be merged.
-    pub fn leave_out_incomparable(self, paired: &mut PairedMonitorRows) {
+    pub(crate) fn leave_out_incomparable(self, paired: &mut PairedMonitorRows) {
         let mut kept = Vec::with_capacity(paired.matched.len());
         for mut pair in std::mem::take(&mut paired.matched) {
             match self.compares(&pair.key) {

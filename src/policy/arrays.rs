@@ -37,7 +37,7 @@ impl ArraysPolicy {
     }
 
     /// Whether an array is named as an embedding.
-    pub fn is_embedding(&self, name: &str) -> bool {
+    pub(crate) fn is_embedding(&self, name: &str) -> bool {
         self.embeddings.iter().any(|pattern| pattern.matches(name))
     }
 }

@@ -36,7 +36,7 @@ pub struct DumpPolicy {
 
 impl DumpPolicy {
     /// Whether a limit needs the elements of tensors.
-    pub fn counts_elements(&self) -> bool {
+    pub(crate) fn counts_elements(&self) -> bool {
         self.limits.iter().any(LimitRule::needs_elements)
     }
 
@@ -57,7 +57,7 @@ impl DumpPolicy {
     }
 
     /// Whether dumps are judged with this refinement.
-    pub fn has_refinement(&self, refinement: Refinement) -> bool {
+    pub(crate) fn has_refinement(&self, refinement: Refinement) -> bool {
         !self.without.contains(&refinement)
     }
 }
@@ -274,7 +274,7 @@ impl JsonSchema for DtypeName {
 
 impl LimitRule {
     /// The keys that need the elements of a tensor, of those that are given.
-    pub fn element_keys(&self) -> impl Iterator<Item = &'static str> {
+    pub(crate) fn element_keys(&self) -> impl Iterator<Item = &'static str> {
         let given = [
             ("rtol", self.rtol.is_some()),
             ("atol", self.atol.is_some()),
@@ -285,7 +285,7 @@ impl LimitRule {
     }
 
     /// Whether it holds a limit that needs the elements of a tensor.
-    pub fn needs_elements(&self) -> bool {
+    pub(crate) fn needs_elements(&self) -> bool {
         self.element_keys().next().is_some()
     }
 
@@ -296,7 +296,7 @@ impl LimitRule {
     }
 
     /// Whether errors relative to scale are judged: by limits of its own, or because it gives none of another kind.
-    pub fn judges_scale(&self) -> bool {
+    pub(crate) fn judges_scale(&self) -> bool {
         self.noise.or(self.wrong).is_some() || !self.needs_elements()
     }
 

@@ -60,14 +60,14 @@ impl TryFrom<u64> for Vocabulary {
 
 impl HealthPolicy {
     /// Whether findings of `code` are left out.
-    pub fn leaves_out(&self, code: &str) -> bool {
+    pub(crate) fn leaves_out(&self, code: &str) -> bool {
         self.ignore.iter().any(|ignored| ignored == code)
     }
 }
 
 impl ReplicaPolicy {
     /// Whether every rank holds a copy of a parameter; `None` where no pattern says. A part goes before a copy.
-    pub fn is_copy(&self, parameter: &str) -> Option<bool> {
+    pub(crate) fn is_copy(&self, parameter: &str) -> Option<bool> {
         let fits = |patterns: &[Pattern]| patterns.iter().any(|pattern| pattern.matches(parameter));
         match (fits(&self.sharded), fits(&self.replicated)) {
             (true, _) => Some(false),

@@ -78,7 +78,7 @@ impl Default for LayoutSizes {
 
 impl LayoutPolicy {
     /// The layout that is declared for a side.
-    pub fn declared_layout(&self, side: Side) -> Option<Layout> {
+    pub(crate) fn declared_layout(&self, side: Side) -> Option<Layout> {
         let sizes = match side {
             Side::Baseline => self.baseline.as_ref(),
             Side::Candidate => self.candidate.as_ref(),

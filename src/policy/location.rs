@@ -176,4 +176,4 @@ impl From<Paths> for Vec<PolicyLocation> {
 pub const LOCATION: &str = "location";
 
 /// Function that resolves a location: takes the kind of input and the text in the policy, returns the location to open.
-pub type LocationResolver<'a> = dyn FnMut(InputKind, &str) -> Result<String> + 'a;
+pub(crate) type LocationResolver<'a> = dyn FnMut(InputKind, &str) -> Result<String> + 'a;

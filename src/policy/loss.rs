@@ -142,7 +142,7 @@ pub struct Hardware {
 
 impl Hardware {
     /// Whether speed and memory can be compared: both labels are given and equal.
-    pub fn is_equal(&self) -> bool {
+    pub(crate) fn is_equal(&self) -> bool {
         !self.baseline.is_empty() && self.baseline == self.candidate
     }
 }

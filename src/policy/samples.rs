@@ -141,7 +141,7 @@ impl Default for Effects {
 
 impl Effects {
     /// The shift of `rule` of `metric` that matters; `None` where the rule's own counts.
-    pub fn effect_of(&self, metric: &str, rule: &str) -> Option<f64> {
+    pub(crate) fn effect_of(&self, metric: &str, rule: &str) -> Option<f64> {
         match self {
             Self::All(effect) => Some(effect.0),
             Self::Named(named) => named.get(rule).or_else(|| named.get(metric)).map(|effect| effect.0),

@@ -61,7 +61,7 @@ impl RuleSetting {
 
 impl SourcePolicy {
     /// Severity that the policy gives a rule; `None` where it says nothing.
-    pub fn rule_setting(&self, code: &str) -> Option<RuleSetting> {
+    pub(crate) fn rule_setting(&self, code: &str) -> Option<RuleSetting> {
         self.rules.get(code).copied()
     }
 

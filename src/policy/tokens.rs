@@ -46,7 +46,7 @@ impl Default for TokensPolicy {
 
 impl TokensPolicy {
     /// The key whose value contradicts another one, with the reason.
-    pub fn contradiction(&self) -> Option<(&'static str, String)> {
+    pub(crate) fn contradiction(&self) -> Option<(&'static str, String)> {
         let Self { warn: Times(warn), fail: Times(fail), .. } = self;
         (warn >= fail).then(|| ("warn", format!("expects a number below `tokens.fail`, {fail}, not {warn}")))
     }

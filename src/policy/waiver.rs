@@ -64,7 +64,7 @@ impl Waiver {
     }
 
     /// Whether it no longer holds.
-    pub fn is_expired(&self, today: Date) -> bool {
+    pub(crate) fn is_expired(&self, today: Date) -> bool {
         self.expires < today
     }
 

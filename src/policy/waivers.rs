@@ -25,7 +25,7 @@ pub struct Waivers {
 
 impl Waivers {
     /// The waivers that cover a finding of `code` at `place`, expired ones too, in the order of the file.
-    pub fn covering<'w>(&'w self, code: &str, place: &str) -> impl Iterator<Item = &'w Waiver> {
+    pub(crate) fn covering<'w>(&'w self, code: &str, place: &str) -> impl Iterator<Item = &'w Waiver> {
         let possible = self.possible(code, place).filter_map(|index| self.listed.get(index));
         possible.filter(move |waiver| waiver.covers(code, place))
     }

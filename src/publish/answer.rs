@@ -44,7 +44,7 @@ impl Answer {
     }
 
     /// Whether the status reports success.
-    pub fn is_success(&self) -> bool {
+    pub(crate) fn is_success(&self) -> bool {
         (200..300).contains(&self.status)
     }
 
@@ -95,14 +95,14 @@ impl Answer {
     }
 
     /// Message that the answer is longer than its limit; `None` if it is not.
-    pub fn too_long_message(&self) -> Option<String> {
+    pub(crate) fn too_long_message(&self) -> Option<String> {
         self.longer_than.map(|most| format!("with more than {}, which is not read", limited::limit_in_words(most)))
     }
 }
 
 /// A repository, with the field that every forge uses for its default branch.
 #[derive(Debug, Default, Deserialize)]
-pub struct DefaultBranch {
+pub(crate) struct DefaultBranch {
     /// The branch.
     #[serde(deserialize_with = "filled")]
     pub default_branch: String,

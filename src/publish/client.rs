@@ -22,7 +22,7 @@ use crate::fetch::permission::Need;
 use crate::fetch::retry::{RetrySign, spread_wait};
 
 /// Sends requests to one forge.
-pub struct Client {
+pub(crate) struct Client {
     base: String,
     token: SecretString,
     transport: Transport,
@@ -79,7 +79,7 @@ impl From<Failure> for Undone {
 
 impl Client {
     /// A client of the forge at `base`. Must be called inside a tokio runtime.
-    pub fn new(kind: ForgeKind, base: &str, token: SecretString, seed: u64) -> Result<Self> {
+    pub(crate) fn new(kind: ForgeKind, base: &str, token: SecretString, seed: u64) -> Result<Self> {
         let token = checked(&token)?;
         let transport = match kind {
             ForgeKind::Github | ForgeKind::Gitea => Transport::Octocrab(octocrab(base, &token)?),
@@ -102,7 +102,7 @@ impl Client {
     }
 
     /// A client that sends nothing; every query finds nothing.
-    pub fn dry(base: &str) -> Self {
+    pub(crate) fn dry(base: &str) -> Self {
         Self {
             base: base.trim_end_matches('/').to_owned(),
             token: SecretString::from(String::new()),
@@ -114,19 +114,19 @@ impl Client {
     }
 
     /// Whether nothing is sent.
-    pub fn is_dry(&self) -> bool {
+    pub(crate) fn is_dry(&self) -> bool {
         matches!(self.transport, Transport::Dry(_))
     }
 
     /// Method, address and body of each request that a dry run would have sent; empty for a client that sends.
-    pub fn planned_requests(&self) -> String {
+    pub(crate) fn planned_requests(&self) -> String {
         let Transport::Dry(calls) = &self.transport else { return String::new() };
         let calls = calls.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         calls.iter().map(|call| shown(&self.base, call)).collect()
     }
 
     /// Sends a request that may be repeated without harm: one that reads, or one that sets a state.
-    pub async fn send(&self, call: &Call) -> Result<Answer, Failure> {
+    pub(crate) async fn send(&self, call: &Call) -> Result<Answer, Failure> {
         let mut tries = 0;
         loop {
             tries += 1;
@@ -139,14 +139,14 @@ impl Client {
     }
 
     /// Sends a request that may be repeated, and reads its answer. A successful answer with an unexpected body is a failure.
-    pub async fn ask<T: Default>(&self, call: &Call, read: impl Fn(&Answer) -> Read<T>) -> Result<T, Failure> {
+    pub(crate) async fn ask<T: Default>(&self, call: &Call, read: impl Fn(&Answer) -> Read<T>) -> Result<T, Failure> {
         let answer = self.send(call).await?;
         self.read(call, &answer, read)
     }
 
     /// Sends a request that creates something. After a failure that may have taken effect, and after an unreadable answer, `look`
     /// searches for the created thing. The request is repeated only if the forge did not report success and `look` finds nothing.
-    pub async fn create<T: Default>(
+    pub(crate) async fn create<T: Default>(
         &self,
         call: &Call,
         read: impl Fn(&Answer) -> Read<T>,

@@ -224,7 +224,7 @@ pub fn digest(bytes: &[u8]) -> String {
 }
 
 /// Address of a picture with this content, if the comment's stamp already lists one.
-pub fn known_picture(body: &str, name: &str, digest: &str) -> Option<String> {
+pub(crate) fn known_picture(body: &str, name: &str, digest: &str) -> Option<String> {
     stamped(marker::stamp(body)?, &format!("{name}={digest}@")).map(str::to_owned)
 }
 
@@ -240,7 +240,7 @@ fn stamped<'a>(stamp: &'a str, start: &str) -> Option<&'a str> {
 }
 
 /// The comments with this marker and author, the oldest first.
-pub fn own_comments(mut comments: Vec<Comment>, marker: &Marker, author: &str) -> Vec<Comment> {
+pub(crate) fn own_comments(mut comments: Vec<Comment>, marker: &Marker, author: &str) -> Vec<Comment> {
     comments.retain(|comment| comment.author == author);
     let mut own = marker.marked_items(comments, |comment| &comment.body);
     own.sort_by_key(|comment| comment.id);
@@ -305,7 +305,7 @@ pub fn plan(own: &[Comment], body: &str, mode: CommentMode, occasion: Occasion) 
 }
 
 /// Whether a comment has exactly this text; forges change line breaks and remove those at the end.
-pub fn has_text(comment: &Comment, body: &str) -> bool {
+pub(crate) fn has_text(comment: &Comment, body: &str) -> bool {
     is_same_text(&comment.body, body)
 }
 

@@ -181,7 +181,7 @@ pub enum Releases {
 
 impl Failure {
     /// The failure as an error, with the advice of the forge's dialect.
-    pub fn into_error(self, forge: &dyn Forge) -> Error {
+    pub(crate) fn into_error(self, forge: &dyn Forge) -> Error {
         let kind = match self.status {
             Some(401 | 403 | 404 | 410 | 422) => ErrorKind::Denied,
             _ => ErrorKind::Unavailable,

@@ -91,7 +91,7 @@ pub struct Comment {
 }
 
 /// The label of every issue of the gate.
-pub const LABEL: &str = "precision-gate";
+pub(crate) const LABEL: &str = "precision-gate";
 
 /// An issue of a forge.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -36,7 +36,7 @@ impl SuiteState {
 }
 
 /// The issues with this marker and author, the oldest first.
-pub fn own_issues(mut issues: Vec<Issue>, marker: &Marker, author: &str) -> Vec<Issue> {
+pub(crate) fn own_issues(mut issues: Vec<Issue>, marker: &Marker, author: &str) -> Vec<Issue> {
     issues.retain(|issue| issue.author == author);
     let mut own = marker.marked_items(issues, |issue| &issue.body);
     own.sort_by_key(|issue| issue.number);
@@ -105,7 +105,7 @@ pub enum IssueChange {
 
 impl IssueChange {
     /// State that the issue changes to; `None` where it stays as it is.
-    pub fn state_change(self) -> Option<StateChange> {
+    pub(crate) fn state_change(self) -> Option<StateChange> {
         match self {
             Self::Other => None,
             Self::Again => Some(StateChange::Open),

@@ -27,7 +27,7 @@ impl Marker {
     }
 
     /// The marker of the suite's issue; it contains no number, which is unknown until the issue exists.
-    pub fn of_issue(repository: &str, key: &Key) -> Self {
+    pub(crate) fn of_issue(repository: &str, key: &Key) -> Self {
         Self::new("issue ", repository, 0, key.as_str())
     }
 
@@ -46,12 +46,12 @@ impl Marker {
     }
 
     /// Whether the marker is the last line of `body`.
-    pub fn is_last_line_of(&self, body: &str) -> bool {
+    pub(crate) fn is_last_line_of(&self, body: &str) -> bool {
         last_lines(body).is_some_and(|(_, last)| last == self.line)
     }
 
     /// Whether `body` begins as earlier releases wrote it: the marker in the first line, and an empty third line.
-    pub fn is_old_start_of(&self, body: &str) -> bool {
+    pub(crate) fn is_old_start_of(&self, body: &str) -> bool {
         let mut lines = body.lines().map(str::trim_end);
         lines.next() == Some(&self.old) && old_stamp(body).is_some() && lines.nth(1) == Some("")
     }
@@ -63,7 +63,7 @@ impl Marker {
 
     /// The items of `all` with this marker. Items of earlier releases are returned only if there are none of this release, so that
     /// they are updated once.
-    pub fn marked_items<T>(&self, mut all: Vec<T>, body: impl Fn(&T) -> &str) -> Vec<T> {
+    pub(crate) fn marked_items<T>(&self, mut all: Vec<T>, body: impl Fn(&T) -> &str) -> Vec<T> {
         let is_new = all.iter().any(|one| self.is_last_line_of(body(one)));
         all.retain(|one| if is_new { self.is_last_line_of(body(one)) } else { self.is_old_start_of(body(one)) });
         all
@@ -71,7 +71,7 @@ impl Marker {
 }
 
 /// The stamp of a comment that is marked as the comment of any suite on this pull request.
-pub fn stamp_of_any<'a>(body: &'a str, repository: &str, number: u64) -> Option<&'a str> {
+pub(crate) fn stamp_of_any<'a>(body: &'a str, repository: &str, number: u64) -> Option<&'a str> {
     let (_, last) = last_lines(body)?;
     let key = last.strip_prefix(START)?.strip_prefix("key=")?.split(' ').next()?;
     stamp(body).filter(|_| last == Marker::new("", repository, number, key).line)
@@ -84,7 +84,7 @@ pub fn stamp(body: &str) -> Option<&str> {
 }
 
 /// The facts in a text of an earlier release, in its second line.
-pub fn old_stamp(body: &str) -> Option<&str> {
+pub(crate) fn old_stamp(body: &str) -> Option<&str> {
     inner(body.lines().nth(1)?.trim_end()).filter(|stamp| stamp.starts_with("verdict="))
 }
 

@@ -74,7 +74,7 @@ impl CommitReport {
     }
 
     /// The title, cut to the `most` characters that a forge accepts.
-    pub fn short_title(&self, most: usize) -> String {
+    pub(crate) fn short_title(&self, most: usize) -> String {
         if self.title.chars().count() <= most {
             return self.title.clone();
         }

@@ -15,7 +15,7 @@ use super::transport::runtime;
 use super::unfinished::UnfinishedReason;
 
 /// Ends the process with a code.
-pub type EndProcess = fn(i32);
+pub(crate) type EndProcess = fn(i32);
 
 /// Exit code of a process that an interrupt ended, as shells count it.
 const INTERRUPTED: i32 = 130;

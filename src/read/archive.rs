@@ -62,7 +62,7 @@ impl ArchiveMember {
     ///
     /// # Errors
     /// `Corrupt` where it has no header at its offset, or reaches beyond the end of the file.
-    pub fn stored_range(&self, source: &Source) -> Result<Option<(u64, u64)>> {
+    pub(crate) fn stored_range(&self, source: &Source) -> Result<Option<(u64, u64)>> {
         /// Length of a header without its name and extra field. Its last two numbers are the lengths of those.
         const HEADER: usize = 30;
         if self.entry.compression() != CompressionMethod::Stored {
@@ -247,7 +247,7 @@ fn broken(name: &str, error: &ZipError) -> Error {
 }
 
 /// The name of the first member according to its own header, for archives whose directory is lost.
-pub fn first_member_name(source: &dyn ByteSource) -> Option<String> {
+pub(crate) fn first_member_name(source: &dyn ByteSource) -> Option<String> {
     let mut header = [0_u8; 30];
     source.read_at(0, &mut header).ok()?;
     let [b'P', b'K', 3, 4, .., low, high, _, _] = header else { return None };
@@ -257,14 +257,14 @@ pub fn first_member_name(source: &dyn ByteSource) -> Option<String> {
 }
 
 /// A byte source as a seekable reader.
-pub struct SourceCursor<'a> {
+pub(crate) struct SourceCursor<'a> {
     source: &'a dyn ByteSource,
     position: u64,
 }
 
 impl<'a> SourceCursor<'a> {
     /// Starts at the beginning of `source`.
-    pub fn new(source: &'a dyn ByteSource) -> Self {
+    pub(crate) fn new(source: &'a dyn ByteSource) -> Self {
         Self { source, position: 0 }
     }
 }

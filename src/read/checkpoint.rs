@@ -26,12 +26,13 @@ use super::tensor_file;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::{Files, Source};
 
-pub use gathered::{gather_folders, without_shards};
+pub(crate) use gathered::{gather_folders, without_shards};
 pub use opened::{
     BlockNumbers, Checkpoint, CheckpointParameter, ModelFacts, ParameterPiece, ParameterPieces, WeightScale,
 };
 pub use place::{CheckpointFormat, CheckpointPlace};
-pub use settings::{CONFIGURATIONS, PlainValues};
+pub(crate) use settings::CONFIGURATIONS;
+pub use settings::PlainValues;
 
 /// Part of a checkpoint that a file is.
 #[derive(Debug)]

@@ -93,7 +93,7 @@ fn is_log(source: &dyn ByteSource) -> bool {
 }
 
 /// The format of a log that the user's pattern reads; `None` for a text without a matching line.
-pub fn recognise_pattern(head: &[u8], source: &dyn ByteSource, pattern: &LogPattern) -> Option<CurveFormat> {
+pub(crate) fn recognise_pattern(head: &[u8], source: &dyn ByteSource, pattern: &LogPattern) -> Option<CurveFormat> {
     text_of(head)?;
     log::matches_pattern(source, pattern).then(|| CurveFormat::Pattern(pattern.clone()))
 }

@@ -28,7 +28,8 @@ mod tokens;
 mod unread;
 
 pub use answer::{Answer, AnswerFile};
-pub use assemble::{EvaluationFile, Evaluations, measure_answers, read, read_rollouts};
+pub use assemble::{EvaluationFile, Evaluations, read};
+pub(crate) use assemble::{measure_answers, read_rollouts};
 pub use damage::EvaluationDamage;
 pub use kind::{EvaluationFileKind, recognise};
 pub use question::{EvaluationSample, SampleTexts, SampleValue, Samples, TextPlace};

@@ -20,7 +20,7 @@ const FRAMEWORKS: [&str; 8] = [
 ];
 
 /// Whether a recorded frame stands in the code of a framework.
-pub fn is_framework_frame(text: &str) -> bool {
+pub(crate) fn is_framework_frame(text: &str) -> bool {
     let path = text.split_once(", line ").map_or(text, |(path, _)| path);
     FRAMEWORKS.iter().any(|folder| path.contains(folder))
 }
@@ -53,19 +53,19 @@ impl StackFrame {
     }
 
     /// Whether the frame lies in an installed library or in Python itself.
-    pub fn is_library(&self) -> bool {
+    pub(crate) fn is_library(&self) -> bool {
         let path = format!("/{}", self.file.replace('\\', "/").trim_start_matches('/'));
         LIBRARIES.iter().any(|part| if *part == "<" { self.file.starts_with('<') } else { path.contains(part) })
     }
 }
 
 /// The innermost frame in the user's own code; `stack` is innermost first.
-pub fn innermost_user_frame(stack: &[String]) -> Option<StackFrame> {
+pub(crate) fn innermost_user_frame(stack: &[String]) -> Option<StackFrame> {
     stack.iter().filter_map(|text| StackFrame::parse(text)).find(|frame| !frame.is_library())
 }
 
 /// The innermost frame outside frameworks and Python itself, if it belongs to a library: the calling line of a library's model.
-pub fn innermost_model_frame(stack: &[String]) -> Option<StackFrame> {
+pub(crate) fn innermost_model_frame(stack: &[String]) -> Option<StackFrame> {
     let is_python = |frame: &StackFrame| frame.file.starts_with('<') || !frame.file.contains("-packages/");
     let first = stack.iter().filter(|text| !is_framework_frame(text)).find_map(|text| StackFrame::parse(text))?;
     (first.is_library() && !is_python(&first)).then_some(first)

@@ -17,7 +17,8 @@ mod write;
 
 pub use batches::{Batch, Batches};
 pub use limits::JsonLimits;
-pub use parser::{Parser, parse, parse_bytes};
+pub(crate) use parser::parse_bytes;
+pub use parser::{Parser, parse};
 pub use tape::{Item, Tape};
 pub use value::Json;
-pub use write::{to_indented_text, to_text};
+pub(crate) use write::{to_indented_text, to_text};

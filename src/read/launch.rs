@@ -10,7 +10,7 @@ const MOST: usize = 32;
 
 /// Parallel sizes as arguments name them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LaunchArguments {
+pub(crate) struct LaunchArguments {
     /// Path of the file that holds them.
     pub path: String,
     text: String,
@@ -18,7 +18,7 @@ pub struct LaunchArguments {
 
 impl LaunchArguments {
     /// The first file beside the artifacts that names a parallel size.
-    pub fn find_beside_artifacts(files: &dyn Files) -> Option<Self> {
+    pub(crate) fn find_beside_artifacts(files: &dyn Files) -> Option<Self> {
         let is_beside = |path: &str| {
             let name = path.rsplit('/').next().unwrap_or(path);
             let ending = name.rsplit('.').next().unwrap_or_default();
@@ -71,7 +71,7 @@ impl LaunchArguments {
     }
 
     /// The layout of a run of `world` ranks; `None` where the sizes do not divide `world`.
-    pub fn layout(&self, world: u64) -> Option<Layout> {
+    pub(crate) fn layout(&self, world: u64) -> Option<Layout> {
         let size = |name| self.size(name).unwrap_or(1);
         let (tp, pp) = (size("tensor_model_parallel_size"), size("pipeline_model_parallel_size"));
         let (cp, ep) = (size("context_parallel_size"), size("expert_model_parallel_size"));

@@ -13,9 +13,10 @@ use std::borrow::Cow;
 
 use crate::kind::Role;
 
-pub use chinese::in_english;
-pub use rl::{is_rl, role_in_rl};
-pub use role::{better_direction, is_count, is_loss_part, looks_like_goal, role, words_by_role};
+pub(crate) use chinese::in_english;
+pub(crate) use rl::{is_rl, role_in_rl};
+pub use role::{better_direction, is_count, role, words_by_role};
+pub(crate) use role::{is_loss_part, looks_like_goal};
 
 /// Keys that number the steps of a record, best first.
 const STEP_KEYS: [&str; 11] = [
@@ -33,24 +34,25 @@ const STEP_KEYS: [&str; 11] = [
 ];
 
 /// Names of the samples seen so far, canonical.
-pub const SAMPLES: [&str; 4] = ["consumed_samples", "consumed_train_samples", "samples_count", "samples"];
+pub(crate) const SAMPLES: [&str; 4] = ["consumed_samples", "consumed_train_samples", "samples_count", "samples"];
 
 /// Names of the tokens seen so far, canonical.
-pub const TOKENS: [&str; 5] = ["num_input_tokens_seen", "num_tokens", "tokens", "tokens_seen", "consumed_tokens"];
+pub(crate) const TOKENS: [&str; 5] =
+    ["num_input_tokens_seen", "num_tokens", "tokens", "tokens_seen", "consumed_tokens"];
 
 /// Rank of a key as the step counter, lower is better; `None` where it is no step counter.
-pub fn step_rank(key: &str) -> Option<usize> {
+pub(crate) fn step_rank(key: &str) -> Option<usize> {
     let key = in_english(key.trim()).to_ascii_lowercase().replace(['-', ' '], "_");
     STEP_KEYS.iter().position(|known| *known == key)
 }
 
 /// Whether a key belongs to the record that a trainer writes once a run has ended.
-pub fn is_end_of_run_summary(key: &str) -> bool {
+pub(crate) fn is_end_of_run_summary(key: &str) -> bool {
     matches!(key, "train_runtime" | "train_samples_per_second" | "train_steps_per_second" | "train_loss" | "total_flos")
 }
 
 /// Whether a key is a counter or bookkeeping that trainers repeat in every record.
-pub fn is_bookkeeping(key: &str) -> bool {
+pub(crate) fn is_bookkeeping(key: &str) -> bool {
     let name = canonical(key);
     step_rank(key).is_some()
         || SAMPLES.contains(&name.as_ref())
@@ -112,7 +114,7 @@ pub fn canonical(name: &str) -> Cow<'_, str> {
 }
 
 /// Whether a canonical name is that of a key metric of a run: a loss, a score, a gradient norm, a learning rate, a reward.
-pub fn is_key_metric(canonical: &str) -> bool {
+pub(crate) fn is_key_metric(canonical: &str) -> bool {
     matches!(
         role(canonical),
         Role::Loss
@@ -127,7 +129,7 @@ pub fn is_key_metric(canonical: &str) -> bool {
 }
 
 /// Whether a single word names data that a run does not train on.
-pub fn is_held_out(word: &str) -> bool {
+pub(crate) fn is_held_out(word: &str) -> bool {
     words::HELD_OUT.iter().chain(&["dev"]).any(|known| known.eq_ignore_ascii_case(word))
 }
 

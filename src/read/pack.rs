@@ -7,7 +7,8 @@
 mod member;
 mod parse;
 
-pub use member::{DIGESTS, MemberPlace};
+pub(crate) use member::DIGESTS;
+pub use member::MemberPlace;
 pub use parse::{
     ForwardInput, Malformed, PackParameter, PackSettings, PackStatistics, RandomCall, RandomCalls, STATISTICS,
 };
@@ -32,7 +33,7 @@ const WEIGHTS_LIMIT: u64 = 256 << 20;
 const MEMBER_LIMIT: u64 = 32 << 20;
 
 /// Content per step and rank.
-pub type PerStep<T> = BTreeMap<(u64, u64), Result<T>>;
+pub(crate) type PerStep<T> = BTreeMap<(u64, u64), Result<T>>;
 
 /// One pack.
 #[derive(Clone, Debug, Default)]

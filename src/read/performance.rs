@@ -24,7 +24,6 @@ mod tables;
 
 pub use assemble::{ProfileFiles, read_profile};
 pub use kernels::{COMMUNICATION, Kernel, Kernels, OperatorKey};
-pub use number::nanoseconds;
 pub use place::{ProfileFile, ProfileFileKind};
 pub use profile::{
     CommunicationTimes, LoadingTime, OperatorTime, OperatorTotal, Profile, ProfileDamage, ProfileDevice,

@@ -9,7 +9,7 @@ use crate::read::tensor::TensorData;
 /// Largest number of pixels of a picture.
 const MOST_PIXELS: u64 = 1 << 27;
 /// Channels of every picture: red, green and blue.
-pub const CHANNELS: usize = 3;
+pub(crate) const CHANNELS: usize = 3;
 
 /// A picture.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,7 +34,7 @@ pub enum PictureFormat {
 impl PictureFormat {
     /// The format of the file at `path` that starts with `head`: by content, or else by the extension, so that a damaged picture
     /// is recognised too.
-    pub fn from_file(path: &str, head: &[u8]) -> Option<Self> {
+    pub(crate) fn from_file(path: &str, head: &[u8]) -> Option<Self> {
         let name = path.to_ascii_lowercase();
         if head.starts_with(b"\x89PNG\r\n\x1a\n") {
             Some(Self::Png)
@@ -62,7 +62,7 @@ impl PictureFormat {
 }
 
 /// Whether a tensor is a picture: bytes of rows, columns and three channels.
-pub fn is_picture(tensor: &TensorData) -> bool {
+pub(crate) fn is_picture(tensor: &TensorData) -> bool {
     matches!(*tensor.shape, [height, width, 3] if height > 1 && width > 1) && tensor.dtype == Dtype::U8
 }
 
@@ -70,7 +70,7 @@ pub fn is_picture(tensor: &TensorData) -> bool {
 ///
 /// # Errors
 /// As tensors are read, and `LimitExceeded` for too many pixels.
-pub fn picture_of_tensor(tensor: &TensorData) -> Result<DecodedPicture> {
+pub(crate) fn picture_of_tensor(tensor: &TensorData) -> Result<DecodedPicture> {
     let [height, width, _] = *tensor.shape else {
         return Err(Error::unsupported(tensor.name(), "is not of rows, columns and channels"));
     };

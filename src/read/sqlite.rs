@@ -30,7 +30,7 @@ const INTERIOR: u8 = 5;
 
 /// A value of a row.
 #[derive(Clone, Debug, PartialEq)]
-pub enum SqlValue {
+pub(crate) enum SqlValue {
     /// No value.
     Null,
     /// A whole number.
@@ -45,12 +45,12 @@ pub enum SqlValue {
 
 impl SqlValue {
     /// The text; `None` for other values.
-    pub fn as_str(&self) -> Option<&str> {
+    pub(crate) fn as_str(&self) -> Option<&str> {
         if let Self::Text(text) = self { Some(text) } else { None }
     }
 
     /// The bytes of a text or a blob; `None` for other values.
-    pub fn as_bytes(&self) -> Option<&[u8]> {
+    pub(crate) fn as_bytes(&self) -> Option<&[u8]> {
         match self {
             Self::Text(text) => Some(text.as_bytes()),
             Self::Blob(bytes) => Some(bytes),
@@ -59,7 +59,7 @@ impl SqlValue {
     }
 
     /// The number; `None` for other values.
-    pub fn as_f64(&self) -> Option<f64> {
+    pub(crate) fn as_f64(&self) -> Option<f64> {
         match self {
             #[allow(clippy::cast_precision_loss, reason = "a metric's value")]
             Self::Int(value) => Some(*value as f64),
@@ -69,7 +69,7 @@ impl SqlValue {
     }
 
     /// The whole number of at least 0; `None` for other values.
-    pub fn as_u64(&self) -> Option<u64> {
+    pub(crate) fn as_u64(&self) -> Option<u64> {
         if let Self::Int(value) = self { u64::try_from(*value).ok() } else { None }
     }
 }
@@ -81,7 +81,7 @@ pub fn recognise(head: &[u8]) -> bool {
 
 /// A table: its root page and the names of its columns.
 #[derive(Clone, Debug)]
-pub struct SqlTable {
+pub(crate) struct SqlTable {
     root: u32,
     columns: Vec<String>,
     /// Index of the column that is the row's id; rows store no value for it.
@@ -90,13 +90,13 @@ pub struct SqlTable {
 
 impl SqlTable {
     /// Index of a column in a row.
-    pub fn column(&self, name: &str) -> Option<usize> {
+    pub(crate) fn column(&self, name: &str) -> Option<usize> {
         self.columns.iter().position(|column| column.eq_ignore_ascii_case(name))
     }
 }
 
 /// A database.
-pub struct Database<'a> {
+pub(crate) struct Database<'a> {
     source: &'a dyn ByteSource,
     page_size: u64,
     /// Bytes of a page that hold data.
@@ -109,7 +109,7 @@ impl<'a> Database<'a> {
     ///
     /// # Errors
     /// `Corrupt` for a file that is no database, `Unsupported` for text in UTF-16.
-    pub fn open(source: &'a dyn ByteSource) -> Result<Self> {
+    pub(crate) fn open(source: &'a dyn ByteSource) -> Result<Self> {
         let damaged = |what: &str| Err(Error::corrupt(source.name(), format!("is a damaged SQLite database: {what}")));
         if source.len() < HEADER as u64 {
             return damaged("it ends within its header");
@@ -137,7 +137,7 @@ impl<'a> Database<'a> {
     ///
     /// # Errors
     /// `Corrupt` for a file that ends before them.
-    pub fn demand_all_pages(&self) -> Result<()> {
+    pub(crate) fn demand_all_pages(&self) -> Result<()> {
         let mut header = [0; HEADER];
         self.source.read_at(0, &mut header)?;
         // The count is valid only where the same write set both change counters.
@@ -154,7 +154,7 @@ impl<'a> Database<'a> {
     ///
     /// # Errors
     /// `Corrupt` where the list of tables is damaged.
-    pub fn table(&self, name: &str) -> Result<Option<SqlTable>> {
+    pub(crate) fn table(&self, name: &str) -> Result<Option<SqlTable>> {
         let mut found = None;
         self.rows(&SqlTable { root: 1, columns: Vec::new(), id: None }, |row| {
             if let [SqlValue::Text(kind), SqlValue::Text(own), _, SqlValue::Int(root), SqlValue::Text(sql)] = row
@@ -175,7 +175,7 @@ impl<'a> Database<'a> {
     ///
     /// # Errors
     /// `Corrupt` for a tree that is damaged; errors of `take`.
-    pub fn rows(&self, table: &SqlTable, mut take: impl FnMut(&[SqlValue]) -> Result<()>) -> Result<()> {
+    pub(crate) fn rows(&self, table: &SqlTable, mut take: impl FnMut(&[SqlValue]) -> Result<()>) -> Result<()> {
         // Each page is used only once in a sound file, so a circle of pages exhausts this count.
         let mut left = self.pages;
         let mut open = vec![table.root];

@@ -14,7 +14,7 @@ use crate::fetch::{MemorySource, Source, read_all, with_memory_limit};
 const SMALL_FILE: u64 = 128 << 10;
 
 /// Requests early the bytes that [`open`] reads first, the directory at the end of the file; `.npy` files have none.
-pub fn expect_directory(source: &Source) {
+pub(crate) fn expect_directory(source: &Source) {
     if !source.name().ends_with(".npy") {
         source.prefetch_end();
     }
@@ -87,7 +87,7 @@ pub(crate) fn is_numpy_file(head: &[u8], source: &Source) -> bool {
 }
 
 /// Whether `open_members` knows the format of the file that starts with `head`.
-pub fn holds_members(head: &[u8], source: &Source) -> bool {
+pub(crate) fn holds_members(head: &[u8], source: &Source) -> bool {
     is_numpy_file(head, source) || holds_named_tensors(head, source)
 }
 
@@ -102,7 +102,7 @@ pub(crate) fn open_with_facts(source: Source) -> Result<Vec<(String, StoredValue
 
 /// Whether the file that starts with `head` has a format that holds named tensors. The content of a zip archive is checked,
 /// because many formats are zip archives.
-pub fn holds_named_tensors(head: &[u8], source: &Source) -> bool {
+pub(crate) fn holds_named_tensors(head: &[u8], source: &Source) -> bool {
     if head.starts_with(b"PK") {
         return torch::holds_storages(source).is_some();
     }
@@ -110,7 +110,7 @@ pub fn holds_named_tensors(head: &[u8], source: &Source) -> bool {
 }
 
 /// Whether a torch archive holds no tensor at all: arguments, a scheduler's state.
-pub fn is_without_storages(source: &Source) -> bool {
+pub(crate) fn is_without_storages(source: &Source) -> bool {
     torch::holds_storages(source) == Some(false)
 }
 

@@ -14,7 +14,8 @@ use crate::error::{Error, Result};
 use crate::fetch::{Files, Source};
 use crate::read::tensor_file;
 
-pub use list::{NamedTensors, named_tensors};
+pub use list::NamedTensors;
+pub(crate) use list::named_tensors;
 pub use record::{
     DigestKind, PointerReport, PointerRow, SyncDamage, SyncFile, SyncFileKind, SyncRecord, SyncRecords, SyncStage,
     SyncTensors, TensorDigest,
@@ -40,7 +41,7 @@ pub fn recognise(path: &str, head: &[u8], source: &Source) -> Option<Result<Sync
 }
 
 /// Reads the files of a side, without the elements of tensors.
-pub fn sync_records(files: &dyn Files, recognised: &[SyncFile]) -> SyncRecords {
+pub(crate) fn sync_records(files: &dyn Files, recognised: &[SyncFile]) -> SyncRecords {
     let mut records = SyncRecords::default();
     for file in recognised {
         let (step, rank) = (place::step(&file.path), place::rank(&file.path));

@@ -119,7 +119,7 @@ const VOCABULARY: [&str; 36] = [
 ///
 /// Words are parted by anything that is not a letter or digit, and where a lower-case letter meets a capital. The
 /// working directory (`PWD`, `OLDPWD`) is not a secret.
-pub fn looks_secret(name: &str) -> bool {
+pub(crate) fn looks_secret(name: &str) -> bool {
     let words = words(name);
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let [before @ .., last] = words.as_slice() else { return false };

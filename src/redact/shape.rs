@@ -3,7 +3,7 @@
 use super::name::looks_secret;
 
 /// Replacement for a secret.
-pub const REDACTED: &str = "<redacted>";
+pub(crate) const REDACTED: &str = "<redacted>";
 
 /// Prefixes of tokens of well-known services.
 const PREFIXES: [&str; 19] = [

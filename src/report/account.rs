@@ -16,7 +16,7 @@ const MOST_ROWS: usize = 100;
 
 /// A row of the account.
 #[derive(Debug, Serialize)]
-pub struct AccountRow {
+pub(crate) struct AccountRow {
     /// The check.
     pub check: CheckId,
     /// The unit; empty in the sum of a check.

@@ -72,7 +72,7 @@ fn code(advice: &Advice, target: TextTarget) -> Value {
 }
 
 /// Whether `reproduce` can write a script that runs the culprit alone: the culprit comes from a dump and is called as recorded.
-pub fn can_run_alone(culprit: &Culprit) -> bool {
+pub(crate) fn can_run_alone(culprit: &Culprit) -> bool {
     // A culprit that was put together from several ranks is not a call of any one rank.
     culprit.check == CheckId::Dump
         && culprit.layout.is_none()

@@ -115,7 +115,7 @@ fn finding_text(finding: &Finding, writer: &Writer) -> Result<String> {
 
 /// A likely cause.
 #[derive(Debug, Serialize)]
-pub struct DiagnosisRow {
+pub(crate) struct DiagnosisRow {
     /// Its code.
     pub cause: String,
     /// Title.

@@ -10,7 +10,7 @@ use crate::result::unit::{AnyUnit, Check, CurveUnit, curves};
 use crate::verdict::{CheckId, Verdict};
 
 /// The curve that a report shows first: the worst one, and of equally bad ones the first, since the plain loss comes first.
-pub fn leading_curve(result: &GateResult) -> Option<&CurveUnit> {
+pub(crate) fn leading_curve(result: &GateResult) -> Option<&CurveUnit> {
     let judged = curves(&result.checks).filter(|unit| !unit.series.step.is_empty() && unit.verdict != Verdict::Skipped);
     let worst = judged.clone().reduce(|a, b| if b.verdict > a.verdict { b } else { a })?;
     // The order of metrics of reinforcement learning has no meaning: the one furthest over its limit comes first.
@@ -39,14 +39,14 @@ pub(super) fn curve_by_name<'a>(result: &'a GateResult, name: &str) -> Option<&'
 }
 
 /// The limit of the mean of the differences.
-pub fn mean_limit(unit: &CurveUnit) -> Option<f64> {
+pub(crate) fn mean_limit(unit: &CurveUnit) -> Option<f64> {
     let rule = unit.rules.iter().find(|rule| rule.rule.ends_with("mean_rel"))?;
     rule.fail.map(|limit| limit.0).filter(|limit| limit.is_finite() && *limit > 0.0)
 }
 
 /// The rule that decides a curve's verdict: for a spike the rule of the largest step, otherwise the first rule that is as bad as
 /// the verdict; `None` for a pass.
-pub fn deciding_rule(unit: &CurveUnit) -> Option<&RuleOutcome> {
+pub(crate) fn deciding_rule(unit: &CurveUnit) -> Option<&RuleOutcome> {
     let counts = unit.verdict >= Verdict::Warn;
     let of_spike = |rule: &&RuleOutcome| rule.rule == "max_rel" && rule.verdict >= Verdict::Warn;
     let spike = unit.rules.iter().find(of_spike).filter(|_| Spike::from_curve(unit).is_some());
@@ -110,7 +110,7 @@ impl Spike {
 
 /// A curve as numbers to draw.
 #[derive(Debug, Default)]
-pub struct DrawnCurve {
+pub(crate) struct DrawnCurve {
     /// Steps.
     pub step: Vec<f64>,
     /// Baseline values; `None` at a step without one.
@@ -127,7 +127,7 @@ pub struct DrawnCurve {
 
 /// A window of a curve as numbers to draw.
 #[derive(Clone, Copy, Debug)]
-pub struct DrawnWindow {
+pub(crate) struct DrawnWindow {
     /// The first and the last step.
     pub steps: (f64, f64),
     /// Mean of the baseline.
@@ -139,7 +139,7 @@ pub struct DrawnWindow {
 impl DrawnCurve {
     /// The numbers of a unit.
     #[allow(clippy::cast_precision_loss, reason = "steps in a picture")]
-    pub fn from_unit(unit: &CurveUnit) -> Self {
+    pub(crate) fn from_unit(unit: &CurveUnit) -> Self {
         let series = &unit.series;
         let numbers = |values: &[Option<Number>]| values.iter().map(|value| value.map(|number| number.0)).collect();
         let mut shown = Self {
@@ -156,7 +156,7 @@ impl DrawnCurve {
     }
 
     /// Whether no step has a baseline value.
-    pub fn has_no_baseline(&self) -> bool {
+    pub(crate) fn has_no_baseline(&self) -> bool {
         self.baseline.iter().all(Option::is_none)
     }
 
@@ -187,7 +187,7 @@ impl DrawnCurve {
 
     /// Steps and differences where both sides are finite; positive if the candidate is higher. Differences are fractions of the
     /// baseline, or in the metric's own unit for reinforcement learning, whose values lie around 0.
-    pub fn differences(&self) -> Vec<(f64, f64)> {
+    pub(crate) fn differences(&self) -> Vec<(f64, f64)> {
         let is_relative = self.windows.is_empty();
         let both = self.step.iter().zip(self.baseline.iter().zip(&self.candidate));
         both.filter_map(|(step, (b, c))| Some((*step, (*b)?, (*c)?)))
@@ -208,18 +208,18 @@ impl DrawnCurve {
     }
 
     /// First and last step of each stretch of steps that the candidate lacks.
-    pub fn missing_stretches(&self) -> Vec<(f64, f64)> {
+    pub(crate) fn missing_stretches(&self) -> Vec<(f64, f64)> {
         self.stretches_of(|baseline, candidate| baseline.is_some() && candidate.is_none())
     }
 
     /// Unbroken stretches of finite values; a missing value or a long gap between steps ends a stretch.
-    pub fn stretches(&self, values: &[Option<f64>]) -> Vec<Vec<(f64, f64)>> {
+    pub(crate) fn stretches(&self, values: &[Option<f64>]) -> Vec<Vec<(f64, f64)>> {
         let points = self.step.iter().zip(values).map(|(step, value)| (*step, value.filter(|value| value.is_finite())));
         self.split(points)
     }
 
     /// Unbroken stretches of differences.
-    pub fn stretches_of_differences(&self) -> Vec<Vec<(f64, f64)>> {
+    pub(crate) fn stretches_of_differences(&self) -> Vec<Vec<(f64, f64)>> {
         self.split(self.differences().into_iter().map(|(step, apart)| (step, Some(apart))))
     }
 
@@ -260,7 +260,7 @@ fn windows_of(unit: &CurveUnit, first: Option<f64>) -> Vec<DrawnWindow> {
 
 /// A centred moving average whose window is a fortieth of the points.
 #[allow(clippy::cast_precision_loss, reason = "at most 2000 points")]
-pub fn smooth(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
+pub(crate) fn smooth(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let half = (points.len() / 80).max(1);
     let at = |index: usize| {
         // The window shrinks towards both ends, so that it stays centred.

@@ -43,7 +43,7 @@ pub fn sentence(location: &ErrorLocation, writer: &Writer) -> Result<String> {
 ///
 /// # Errors
 /// Where a phrase does not render.
-pub fn axis_name(location: &ErrorLocation, axis: u64, writer: &Writer) -> Result<String> {
+pub(crate) fn axis_name(location: &ErrorLocation, axis: u64, writer: &Writer) -> Result<String> {
     const KNOWN: [&str; 6] = ["batch", "head", "token", "channel", "row", "column"];
     let name = usize::try_from(axis).ok().and_then(|axis| location.names.get(axis));
     match name.filter(|name| KNOWN.contains(&name.as_str())) {
@@ -91,7 +91,7 @@ fn run(first: u64, last: u64) -> String {
 ///
 /// # Errors
 /// Where a phrase does not render.
-pub fn sentence_value(location: Option<&ErrorLocation>, writer: &Writer) -> Result<Value> {
+pub(crate) fn sentence_value(location: Option<&ErrorLocation>, writer: &Writer) -> Result<Value> {
     location.map_or_else(|| Ok(Value::from("")), |location| sentence(location, writer).map(safe))
 }
 

@@ -41,7 +41,7 @@ pub fn name(text: &str, target: TextTarget) -> String {
 }
 
 /// A sentence that may quote an artifact: ordinary words stay, everything else is shown as [`name`] shows it.
-pub fn prose(text: &str, target: TextTarget) -> String {
+pub(crate) fn prose(text: &str, target: TextTarget) -> String {
     let text = cleaned(text);
     let text: String = text.chars().take(MOST_PROSE).collect();
     match target {
@@ -85,7 +85,7 @@ fn after_sequence(text: &str) -> &str {
 }
 
 /// [`cleaned`], of each line: for documents whose texts may have several.
-pub fn cleaned_lines(text: &str) -> String {
+pub(crate) fn cleaned_lines(text: &str) -> String {
     let lines: Vec<String> = text.split('\n').map(cleaned).collect();
     lines.join("\n")
 }
@@ -172,7 +172,7 @@ pub fn cell(markdown: &str) -> String {
 }
 
 /// A text of the gate's own, before names are put into it; text between backticks becomes code on the page too.
-pub fn own_text(text: &str, target: TextTarget) -> Cow<'_, str> {
+pub(crate) fn own_text(text: &str, target: TextTarget) -> Cow<'_, str> {
     let parts: Vec<&str> = text.split('`').collect();
     if target != TextTarget::Html || parts.len() == 1 || parts.len().is_multiple_of(2) {
         return Cow::Borrowed(text);

@@ -31,7 +31,7 @@ const MOST_STEPS: usize = 100;
 
 /// Evaluations for templates.
 #[derive(Debug, Serialize)]
-pub struct EvaluationView {
+pub(crate) struct EvaluationView {
     /// Scores that are not pass, the worst first.
     pub wrong: Vec<ScoreRow>,
     /// Scores that passed; those whose test is the least sensitive come first.
@@ -46,7 +46,7 @@ pub struct EvaluationView {
 
 /// A metric of a task.
 #[derive(Debug, Serialize)]
-pub struct ScoreRow {
+pub(crate) struct ScoreRow {
     /// Its verdict.
     pub verdict: Verdict,
     /// The model.
@@ -81,7 +81,7 @@ pub struct ScoreRow {
 
 /// Generations of one file.
 #[derive(Debug, Serialize)]
-pub struct GenerationRow {
+pub(crate) struct GenerationRow {
     /// Its verdict.
     pub verdict: Verdict,
     /// Stem of the file's name.

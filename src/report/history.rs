@@ -25,7 +25,7 @@ const BISECT_RUN: &str = "git bisect run sh -c 'TRAIN || exit 125; precision-gat
 
 /// Earlier runs for reading.
 #[derive(Debug, Serialize)]
-pub struct HistoryView {
+pub(crate) struct HistoryView {
     /// The suite.
     pub suite: String,
     /// Verdicts of the latest runs, oldest first; the last is this one's.
@@ -55,7 +55,7 @@ pub struct HistoryView {
 
 /// One difference.
 #[derive(Debug, Serialize)]
-pub struct ChangeRow {
+pub(crate) struct ChangeRow {
     /// Kind of the thing that differs, in words.
     pub what: Value,
     /// Name of the package, variable or rule; empty if there is only one of its kind.

@@ -13,10 +13,10 @@ use crate::result::finding::Finding;
 use crate::verdict::Severity;
 
 /// File that an issue without a known source line points to: the policy, which decides about the finding.
-pub const POLICY_FILE: &str = "precision-gate.yml";
+pub(crate) const POLICY_FILE: &str = "precision-gate.yml";
 
 /// Largest number of findings about source that are shown beside their lines; the summary counts all of them.
-pub const MOST_OF_SOURCE: usize = 50;
+pub(crate) const MOST_OF_SOURCE: usize = 50;
 
 /// Options for written issues.
 #[derive(Clone, Copy, Debug)]
@@ -81,6 +81,6 @@ fn is_shown(finding: &Finding, left_of_source: &mut usize) -> bool {
 }
 
 /// Whether a finding blocks.
-pub fn is_blocking(finding: &Finding) -> bool {
+pub(crate) fn is_blocking(finding: &Finding) -> bool {
     finding.severity >= Severity::Incomplete
 }

@@ -15,7 +15,7 @@ const MOST_RANKS: u64 = 64;
 
 /// A rank of the candidate, and whether it holds the culprit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct RankBox {
+pub(crate) struct RankBox {
     /// The rank.
     pub rank: u64,
     /// Its place along each axis that the model is sharded along.

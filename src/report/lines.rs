@@ -42,7 +42,10 @@ impl OperationLines<'_> {
     ///
     /// # Errors
     /// Errors of reading and of `visit`; `Corrupt` for a line that is not an operation.
-    pub fn for_each_line(&self, mut visit: impl FnMut(&OperationLine<'_>) -> Result<ControlFlow<()>>) -> Result<()> {
+    pub(crate) fn for_each_line(
+        &self,
+        mut visit: impl FnMut(&OperationLine<'_>) -> Result<ControlFlow<()>>,
+    ) -> Result<()> {
         match self {
             Self::Memory(lines) => {
                 for line in *lines {

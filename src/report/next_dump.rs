@@ -11,7 +11,7 @@ use crate::result::next_dump::NextDump;
 
 /// The next dump.
 #[derive(Debug, Serialize)]
-pub struct NextDumpView {
+pub(crate) struct NextDumpView {
     /// Reason for it, in words.
     pub reason: Value,
     /// msprobe's `config.json`.

@@ -98,7 +98,7 @@ pub(super) fn measured_text(outcome: &RuleOutcome, writer: &Writer) -> Result<St
 }
 
 /// A value with its unit; empty for none.
-pub fn amount_text(value: Option<Number>, unit: ValueUnit, writer: &Writer) -> Result<String> {
+pub(crate) fn amount_text(value: Option<Number>, unit: ValueUnit, writer: &Writer) -> Result<String> {
     let Some(Number(value)) = value else { return Ok(String::new()) };
     let counted = |key: &str| match whole(value) {
         Some(count) => writer.phrase(key, &context! { count }),
@@ -114,7 +114,7 @@ pub fn amount_text(value: Option<Number>, unit: ValueUnit, writer: &Writer) -> R
 }
 
 /// A limit as a bound: `at most 1 %`, `at least 0.95`; empty for none.
-pub fn bound_text(
+pub(crate) fn bound_text(
     limit: Option<Number>,
     unit: ValueUnit,
     direction: LimitDirection,

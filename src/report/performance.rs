@@ -35,7 +35,7 @@ const TELLING: [&Rule; 14] = [
 
 /// Profiles for templates.
 #[derive(Debug, Serialize)]
-pub struct PerformanceView {
+pub(crate) struct PerformanceView {
     /// One row per rank.
     pub ranks: Vec<RankRow>,
     /// The rank that `phases` and `operators` are about; null if a single process was recorded.
@@ -50,7 +50,7 @@ pub struct PerformanceView {
 
 /// The profile of a rank.
 #[derive(Debug, Serialize)]
-pub struct RankRow {
+pub(crate) struct RankRow {
     /// The rank; null if a single process was recorded.
     pub rank: Option<u64>,
     /// Its verdict.
@@ -69,7 +69,7 @@ pub struct RankRow {
 
 /// A phase of a step.
 #[derive(Debug, Serialize)]
-pub struct PhaseRow {
+pub(crate) struct PhaseRow {
     /// `computing`, `communication` or `free`.
     pub phase: Phase,
     /// Time of both sides.
@@ -82,7 +82,7 @@ pub struct PhaseRow {
 
 /// An operator.
 #[derive(Debug, Serialize)]
-pub struct OperatorRow {
+pub(crate) struct OperatorRow {
     /// Its name.
     pub name: String,
     /// Shapes of its inputs; empty where they are not known.

@@ -48,7 +48,7 @@ fn of_checks(file: fn(&CheckTexts) -> &str) -> Phrases {
 }
 
 /// All phrases of a language.
-pub fn all_phrases(language: Language) -> &'static BTreeMap<String, String> {
+pub(crate) fn all_phrases(language: Language) -> &'static BTreeMap<String, String> {
     match language {
         Language::En => &ENGLISH,
         Language::Zh => &CHINESE,
@@ -61,7 +61,7 @@ pub fn find(key: &str, language: Language) -> Option<&'static str> {
 }
 
 /// The phrase of a key; for a run without a baseline the phrase of `<key>_alone`, if there is one.
-pub fn find_for(key: &str, language: Language, is_alone: bool) -> Option<&'static str> {
+pub(crate) fn find_for(key: &str, language: Language, is_alone: bool) -> Option<&'static str> {
     let own = is_alone.then(|| find(&format!("{key}_alone"), language)).flatten();
     own.or_else(|| find(key, language))
 }

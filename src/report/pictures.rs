@@ -30,7 +30,7 @@ impl DrawnPicture {
 }
 
 /// The picture as a `data:` address, for a page that contains it.
-pub fn data_address(png: &[u8]) -> Value {
+pub(crate) fn data_address(png: &[u8]) -> Value {
     safe(format!("data:image/png;base64,{}", STANDARD.encode(png)))
 }
 

@@ -59,7 +59,7 @@ const fn rgb(colour: Colour) -> RGBColor {
 }
 
 /// Registers the embedded font; without it, drawing text is an error.
-pub fn prepare_font() {
+pub(crate) fn prepare_font() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         // Registration fails only if the bytes are not a font, which a test would notice.

@@ -8,7 +8,7 @@ use crate::verdict::{CheckId, Severity};
 
 /// One finding.
 #[derive(Debug, Serialize)]
-pub struct FindingRow {
+pub(crate) struct FindingRow {
     /// The check that reported it.
     pub check: CheckId,
     /// Its severity, as it counts in this result.
@@ -30,14 +30,14 @@ pub struct FindingRow {
 
 impl FindingRow {
     /// Whether `rule` reported it.
-    pub fn is(&self, rule: &Rule) -> bool {
+    pub(crate) fn is(&self, rule: &Rule) -> bool {
         self.code == rule.code
     }
 }
 
 /// A waived finding.
 #[derive(Debug, Serialize)]
-pub struct WaivedRow {
+pub(crate) struct WaivedRow {
     /// The waiver: its code and place.
     pub waiver: String,
     /// The waived finding.

@@ -40,7 +40,7 @@ pub(super) fn write_invariant_texts(looked: &mut [Looked], writer: &Writer) -> R
 
 /// An invariant for documents.
 #[derive(Debug, Serialize)]
-pub struct LookedRow {
+pub(crate) struct LookedRow {
     /// The invariant as a sentence.
     pub name: Value,
     /// Its state, in a word.

@@ -11,7 +11,7 @@ use crate::result::unit::{AnyUnit, Check, SampleRule, samples};
 
 /// A tested rule for documents.
 #[derive(Debug, Serialize)]
-pub struct SampleRow {
+pub(crate) struct SampleRow {
     /// The metric, with its task.
     pub name: Value,
     /// The rule.

@@ -8,7 +8,7 @@ use crate::msprobe::table::{MsprobeRows, MsprobeTable};
 use crate::result::operation::OperationLine;
 
 /// Lines of the operation at an index.
-pub type LinesOf<'a> = dyn Fn(usize) -> Vec<OperationLine<'a>> + Sync + 'a;
+pub(crate) type LinesOf<'a> = dyn Fn(usize) -> Vec<OperationLine<'a>> + Sync + 'a;
 
 /// Receives lines and tables, each kind in the order in which it is written; lines and tables may arrive at the same time.
 pub trait Sink: Sync {

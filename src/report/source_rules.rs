@@ -21,7 +21,7 @@ const MOST_PLACES: usize = 3;
 
 /// Findings about source, by rule.
 #[derive(Debug, Serialize)]
-pub struct SourceView {
+pub(crate) struct SourceView {
     /// Rules with findings that count, the worst first.
     pub rules: Vec<RuleFindings>,
     /// Findings on lines that the change does not touch, in words; empty without any.
@@ -32,7 +32,7 @@ pub struct SourceView {
 
 /// A rule with its findings that count.
 #[derive(Debug, Serialize)]
-pub struct RuleFindings {
+pub(crate) struct RuleFindings {
     /// Its code.
     pub code: String,
     /// The worst of its findings.

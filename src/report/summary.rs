@@ -208,7 +208,7 @@ fn cut(text: &str, limit: usize) -> String {
 }
 
 /// The sign of a verdict in plain text.
-pub fn verdict_sign(verdict: Verdict) -> &'static str {
+pub(crate) fn verdict_sign(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Pass => "✓",
         Verdict::Warn => "!",

@@ -11,7 +11,7 @@ use crate::result::outcome::RuleKind;
 use crate::result::trend::{Change, Drift, Trend};
 
 /// Largest number of characters of a sparkline.
-pub const SPARKLINE_CHARS: usize = 30;
+pub(crate) const SPARKLINE_CHARS: usize = 30;
 const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 /// Character for a value that is not finite.
 const NO_VALUE: char = '·';

@@ -41,7 +41,7 @@ const NAMED_METRICS: [&str; 5] = ["error", "limit", "received", "before", "value
 
 /// A result for reading.
 #[derive(Debug, Serialize)]
-pub struct View {
+pub(crate) struct View {
     /// The verdict.
     pub verdict: Verdict,
     /// The first lines: what is wrong, where, what to do, how sure, and the evidence.
@@ -92,7 +92,7 @@ pub struct View {
 
 /// One check.
 #[derive(Debug, Serialize)]
-pub struct CheckRow {
+pub(crate) struct CheckRow {
     /// The check.
     pub id: CheckId,
     /// Its verdict.
@@ -105,7 +105,7 @@ pub struct CheckRow {
 
 /// A culprit with its texts.
 #[derive(Debug, Serialize)]
-pub struct CulpritView {
+pub(crate) struct CulpritView {
     /// The culprit as in the result.
     #[serde(flatten)]
     pub culprit: Culprit,
@@ -141,7 +141,7 @@ pub struct CulpritView {
 
 impl View {
     /// The view of `result` in the writer's language and target.
-    pub fn new(result: &GateResult, writer: &Writer) -> Result<Self> {
+    pub(crate) fn new(result: &GateResult, writer: &Writer) -> Result<Self> {
         let build = Builder { result, writer, diagnosed: diagnosed(result) };
         let findings: Vec<FindingRow> =
             result.counting().map(|finding| build.finding(finding)).collect::<Result<_>>()?;

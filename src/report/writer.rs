@@ -117,14 +117,14 @@ impl Writer {
 
     /// Makes the writer call the two runs by their labels, if these are more informative than the name of a side or a file.
     #[must_use]
-    pub fn with_sides(self, baseline: &str, candidate: &str) -> Self {
+    pub(crate) fn with_sides(self, baseline: &str, candidate: &str) -> Self {
         let sides = Sides::new([baseline, candidate], self.language, self.target);
         self.naming(sides)
     }
 
     /// Makes the writer one for a run without a baseline: it prefers phrases for such a run, whose keys end in `_alone`.
     #[must_use]
-    pub fn without_baseline(mut self, candidate: &str) -> Self {
+    pub(crate) fn without_baseline(mut self, candidate: &str) -> Self {
         let sides = Sides::without_baseline(candidate, self.language, self.target);
         self.environment.add_global(IS_ALONE, true);
         self.is_alone = true;
@@ -133,14 +133,14 @@ impl Writer {
 
     /// Makes the writer one for a result that belongs to no run, which templates see by `is_alone`.
     #[must_use]
-    pub fn without_runs(mut self) -> Self {
+    pub(crate) fn without_runs(mut self) -> Self {
         self.environment.add_global(IS_ALONE, true);
         self
     }
 
     /// Makes the writer recommend these commands.
     #[must_use]
-    pub fn with_commands(mut self, commands: &Commands) -> Self {
+    pub(crate) fn with_commands(mut self, commands: &Commands) -> Self {
         self.environment.add_global(COMMANDS, commands.template_value(self.target));
         self
     }
@@ -188,7 +188,7 @@ impl Writer {
     }
 
     /// Escapes a sentence that may quote an artifact.
-    pub fn prose(&self, text: &str) -> String {
+    pub(crate) fn prose(&self, text: &str) -> String {
         escape::prose(&sentences::said(text, self.language), self.target)
     }
 

@@ -130,7 +130,7 @@ impl CallObstacle {
 ///
 /// # Errors
 /// Errors of reading.
-pub fn call_records<'a>(dumps: &[&'a DumpFolder], runnable: &Runnable) -> Result<Option<CallRecords<'a>>> {
+pub(crate) fn call_records<'a>(dumps: &[&'a DumpFolder], runnable: &Runnable) -> Result<Option<CallRecords<'a>>> {
     for folder in dumps {
         let mut found = folder.records_of(&[&runnable.forward, &runnable.backward])?.into_iter();
         if let (Some(Some(forward)), backward) = (found.next(), found.next().flatten()) {
@@ -220,7 +220,7 @@ impl Call {
     ///
     /// # Errors
     /// The first error of `act`.
-    pub fn each_tensor(&mut self, mut act: impl FnMut(&mut Tensor) -> Result<()>) -> Result<()> {
+    pub(crate) fn each_tensor(&mut self, mut act: impl FnMut(&mut Tensor) -> Result<()>) -> Result<()> {
         let arguments = self.args.iter_mut().chain(self.kwargs.iter_mut().map(|(_, item)| item));
         for item in arguments {
             item.each_tensor(&mut act)?;

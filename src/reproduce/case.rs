@@ -37,7 +37,7 @@ pub struct RecordedCall<'a> {
 
 impl RecordedCall<'_> {
     /// Whether all of its inputs were saved and copied.
-    pub fn is_complete(&self) -> bool {
+    pub(crate) fn is_complete(&self) -> bool {
         let is_there = |tensor: &&Tensor| {
             tensor.elements() == 0 || tensor.stored.as_ref().is_some_and(|stored| !stored.file.is_empty())
         };
@@ -62,18 +62,18 @@ pub struct ReproducedCase<'a> {
 impl ReproducedCase<'_> {
     /// The calls that go into the script. With recorded tensors these are all calls with complete inputs; otherwise the last call, which is the
     /// candidate's where there is one.
-    pub fn scripted_calls(&self) -> Vec<&RecordedCall<'_>> {
+    pub(crate) fn scripted_calls(&self) -> Vec<&RecordedCall<'_>> {
         let complete: Vec<&RecordedCall<'_>> = self.sides.iter().filter(|side| side.is_complete()).collect();
         if self.with_data && !complete.is_empty() { complete } else { self.sides.last().into_iter().collect() }
     }
 
     /// Whether the script uses recorded inputs rather than generated ones.
-    pub fn has_inputs(&self) -> bool {
+    pub(crate) fn has_inputs(&self) -> bool {
         self.with_data && self.sides.iter().any(RecordedCall::is_complete)
     }
 
     /// The calls of both runs, the baseline's first.
-    pub fn both_calls(&self) -> Option<(&RecordedCall<'_>, &RecordedCall<'_>)> {
+    pub(crate) fn both_calls(&self) -> Option<(&RecordedCall<'_>, &RecordedCall<'_>)> {
         match self.sides.as_slice() {
             [baseline, candidate] => Some((baseline, candidate)),
             _ => None,

@@ -23,7 +23,7 @@ const START: &str = "tensor-";
 const ENDING: &str = ".bin";
 
 /// Copies of tensors in the making.
-pub struct TensorCopies<'a> {
+pub(crate) struct TensorCopies<'a> {
     output: Option<&'a Output>,
     /// File by digest and element type: equal tensors of both runs are kept once.
     names: BTreeMap<String, String>,
@@ -32,7 +32,7 @@ pub struct TensorCopies<'a> {
 
 impl<'a> TensorCopies<'a> {
     /// Starts without copies. They go to `output`; without one, only digests are computed.
-    pub fn new(output: Option<&'a Output>) -> Self {
+    pub(crate) fn new(output: Option<&'a Output>) -> Self {
         Self { output, names: BTreeMap::new(), unread: Vec::new() }
     }
 
@@ -40,7 +40,7 @@ impl<'a> TensorCopies<'a> {
     ///
     /// # Errors
     /// Where a tensor that is to be copied cannot be read, or its copy not written.
-    pub fn store(&mut self, recorded: &mut RecordedCall<'_>) -> Result<()> {
+    pub(crate) fn store(&mut self, recorded: &mut RecordedCall<'_>) -> Result<()> {
         let folder = recorded.folder;
         recorded.call.each_tensor(|tensor| self.tensor(tensor, folder))
     }
@@ -80,12 +80,12 @@ impl<'a> TensorCopies<'a> {
     }
 
     /// Reasons why tensors could not be read.
-    pub fn unread(&self) -> &[String] {
+    pub(crate) fn unread(&self) -> &[String] {
         &self.unread
     }
 
     /// Names of the copies, in order.
-    pub fn into_names(self) -> Vec<String> {
+    pub(crate) fn into_names(self) -> Vec<String> {
         let mut names: Vec<String> = self.names.into_values().collect();
         names.sort();
         names

@@ -4,7 +4,7 @@ use super::call::{Call, Item, Tensor};
 use crate::read::json::to_text;
 
 /// All places where two calls have different inputs.
-pub fn call_differences(baseline: &Call, candidate: &Call) -> Vec<CallDifference> {
+pub(crate) fn call_differences(baseline: &Call, candidate: &Call) -> Vec<CallDifference> {
     let mut found = Vec::new();
     let args = baseline.args.len().max(candidate.args.len());
     for index in 0..args {
@@ -33,7 +33,7 @@ pub fn call_differences(baseline: &Call, candidate: &Call) -> Vec<CallDifference
 
 /// A place where two calls differ.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CallDifference {
+pub(crate) struct CallDifference {
     /// The place.
     pub place: String,
     /// The baseline's value in words.
@@ -92,7 +92,7 @@ fn absent() -> String {
 }
 
 /// An argument in words: type and shape of a tensor, else the value.
-pub fn item_text(item: &Item) -> String {
+pub(crate) fn item_text(item: &Item) -> String {
     let list = |items: &[Item]| items.iter().map(item_text).collect::<Vec<_>>().join(", ");
     match item {
         Item::Tensor(tensor) => format!("{} {:?}", tensor.dtype, tensor.shape),

@@ -27,7 +27,7 @@ const DIGITS: usize = 16;
 ///
 /// # Errors
 /// `Internal` where the template has a mistake.
-pub fn issue_texts(case: &ReproducedCase<'_>, notes: &[String]) -> Result<Vec<(String, String)>> {
+pub(crate) fn issue_texts(case: &ReproducedCase<'_>, notes: &[String]) -> Result<Vec<(String, String)>> {
     let of = |language: Language| {
         let ending = match language {
             Language::En => "",

@@ -7,10 +7,10 @@ use std::path::Path;
 const PROGRAM: &str = "precision-gate";
 
 /// File that commands in documents name where nobody knows another one: the default of `--out` holds it.
-pub const DEFAULT_FILE: &str = "precision-gate-out/result.json";
+pub(crate) const DEFAULT_FILE: &str = "precision-gate-out/result.json";
 
 /// A path as commands name it: without the working directory, where it lies below that.
-pub fn from_here(path: &Path) -> String {
+pub(crate) fn from_here(path: &Path) -> String {
     let here = std::env::current_dir().ok();
     let below = here.as_deref().and_then(|here| path.strip_prefix(here).ok());
     below.filter(|below| !below.as_os_str().is_empty()).unwrap_or(path).display().to_string()

@@ -22,7 +22,7 @@ pub fn identify(result: &mut GateResult) {
 }
 
 /// The id of the finding that a culprit of this code, value and unit stands for.
-pub fn own_finding(culprit: &Culprit) -> String {
+pub(crate) fn own_finding(culprit: &Culprit) -> String {
     finding_id(culprit.check, &culprit.code, &culprit.unit(), &culprit.tensor, 1)
 }
 

@@ -19,7 +19,7 @@ const OUTPUT: &str = "precision-gate-out";
 
 /// A result as the command line names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ResultArgument {
+pub(crate) struct ResultArgument {
     /// The suite.
     pub suite: Key,
     /// Its `result.json`.
@@ -84,7 +84,7 @@ impl ResultArgument {
     ///
     /// # Errors
     /// `Usage` where no name can be derived.
-    pub fn parse(argument: &str) -> Result<Self> {
+    pub(crate) fn parse(argument: &str) -> Result<Self> {
         let named = argument.split_once('=').filter(|_| !Path::new(argument).exists());
         let (name, path) = match named {
             Some((name, path)) => (Some(name.to_owned()), path),
@@ -106,7 +106,7 @@ impl ResultArgument {
     ///
     /// # Errors
     /// `NotFound`, and what a damaged result gives.
-    pub fn load(&self) -> Result<LoadedResult> {
+    pub(crate) fn load(&self) -> Result<LoadedResult> {
         let path = self.path.display().to_string();
         let text = load::text(&self.path)?;
         let result = load::parse(&path, &text)?;
@@ -140,7 +140,7 @@ impl LoadedResult {
 
 impl FileRecord {
     /// The record of a content.
-    pub fn from_content(name: String, content: &[u8]) -> Self {
+    pub(crate) fn from_content(name: String, content: &[u8]) -> Self {
         Self { name, bytes: content.len() as u64, sha256: Digest::of(content).hex() }
     }
 

@@ -12,10 +12,10 @@ use crate::error::{Error, ErrorKind, Result};
 /// The type of every statement.
 pub const TYPE: &str = "https://in-toto.io/Statement/v1";
 /// The type of the predicate, documented in `docs/signoff.md`.
-pub const PREDICATE_TYPE: &str = "https://github.com/precision-gate/precision-gate/attestation/signoff/v1";
+pub(crate) const PREDICATE_TYPE: &str = "https://github.com/precision-gate/precision-gate/attestation/signoff/v1";
 
 /// The statement that `signoff` is about `subjects`.
-pub fn signoff_statement(signoff: &Signoff, subjects: &[FileRecord]) -> Result<Value> {
+pub(crate) fn signoff_statement(signoff: &Signoff, subjects: &[FileRecord]) -> Result<Value> {
     let subject: Vec<Value> =
         subjects.iter().map(|file| json!({ "name": file.name, "digest": { "sha256": file.sha256 } })).collect();
     let predicate =

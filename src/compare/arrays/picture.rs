@@ -24,7 +24,7 @@ pub struct PictureMeasure {
 }
 
 /// Compares two pictures of the same size.
-pub fn compare_pictures(baseline: &DecodedPicture, candidate: &DecodedPicture) -> PictureMeasure {
+pub(crate) fn compare_pictures(baseline: &DecodedPicture, candidate: &DecodedPicture) -> PictureMeasure {
     // Sum of squared differences for every pair of a baseline channel and a candidate channel.
     let mut squares = [[0_u64; CHANNELS]; CHANNELS];
     let pixels = baseline.pixels.chunks_exact(CHANNELS).zip(candidate.pixels.chunks_exact(CHANNELS));

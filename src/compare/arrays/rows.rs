@@ -52,7 +52,7 @@ pub struct RowsMeasure {
 ///
 /// # Errors
 /// Where one cannot be read.
-pub fn compare_embeddings(baseline: &TensorData, candidate: &TensorData) -> Result<RowsMeasure> {
+pub(crate) fn compare_embeddings(baseline: &TensorData, candidate: &TensorData) -> Result<RowsMeasure> {
     let [rows, width] = *baseline.shape else { return Ok(RowsMeasure::default()) };
     let Some(width) = usize::try_from(width).ok().filter(|width| (1..=PIECE).contains(width)) else {
         return Ok(RowsMeasure { rows, ..RowsMeasure::default() });

@@ -6,7 +6,7 @@ use crate::read::json::Json;
 
 /// Relation of two values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sameness {
+pub(crate) enum Sameness {
     /// Equal: numbers as numbers, `true` as `True`, lists item by item.
     Equal,
     /// Equal except for words that have the same meaning on another device, such as `nccl` and `hccl`.
@@ -22,7 +22,7 @@ const EQUIVALENT: [&[&str]; 2] = [&["nccl", "hccl"], &["cuda", "npu", "gpu"]];
 
 /// Equality of settings: by number within a tolerance, and by groups of words.
 #[derive(Debug)]
-pub struct SettingMeaning {
+pub(crate) struct SettingMeaning {
     relative: f64,
     /// Maps each word to the first word of its group.
     words: BTreeMap<String, String>,
@@ -30,7 +30,7 @@ pub struct SettingMeaning {
 
 impl SettingMeaning {
     /// Numbers are equal up to the relative difference; `equivalent` adds groups of words to the built-in ones.
-    pub fn new(relative: f64, equivalent: &[Vec<String>]) -> Self {
+    pub(crate) fn new(relative: f64, equivalent: &[Vec<String>]) -> Self {
         let built_in = EQUIVALENT.iter().map(|group| group.iter().map(|word| (*word).to_owned()).collect());
         let mut words = BTreeMap::new();
         for group in equivalent.iter().cloned().chain(built_in) {
@@ -43,7 +43,7 @@ impl SettingMeaning {
     }
 
     /// Compares two values.
-    pub fn compare(&self, a: &Json, b: &Json) -> Sameness {
+    pub(crate) fn compare(&self, a: &Json, b: &Json) -> Sameness {
         match (a, b) {
             (Json::Array(a), Json::Array(b)) => self.items(a, b),
             (Json::Object(a), Json::Object(items)) => {

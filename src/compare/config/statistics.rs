@@ -10,7 +10,7 @@ use crate::read::pack::{PackStatistics, STATISTICS};
 
 /// The distance of two tensors by their statistics.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct StatisticDistance {
+pub(crate) struct StatisticDistance {
     /// Differences relative to scale, in the order of [`STATISTICS`]; 0 where a statistic is not finite on
     /// either side, infinite where the scale is 0.
     pub relative: [f64; 4],
@@ -28,7 +28,7 @@ pub struct StatisticDistance {
 
 impl StatisticDistance {
     /// Compares two tensors.
-    pub fn between(baseline: &PackStatistics, candidate: &PackStatistics) -> Self {
+    pub(crate) fn between(baseline: &PackStatistics, candidate: &PackStatistics) -> Self {
         let (a, b) = (baseline.0, candidate.0);
         let [scale, norm_scale] = scales(&a, &b);
         let mut distance = Self {
@@ -55,7 +55,7 @@ impl StatisticDistance {
     }
 
     /// The statistic with the largest difference relative to scale, and that difference.
-    pub fn worst(&self) -> (&'static str, f64) {
+    pub(crate) fn worst(&self) -> (&'static str, f64) {
         let all = STATISTICS.into_iter().zip(self.relative);
         all.fold(("max", 0.0), |worst, next| if next.1 > worst.1 { next } else { worst })
     }
@@ -72,7 +72,7 @@ fn scales(a: &[f64; 4], b: &[f64; 4]) -> [f64; 2] {
 
 /// Resolution of the 16-bit type that holds all statistics of both sides exactly, since tensors of such a type are
 /// reduced in it; 0 where no such type does.
-pub fn sixteen_bit_resolution(baseline: &PackStatistics, candidate: &PackStatistics) -> f64 {
+pub(crate) fn sixteen_bit_resolution(baseline: &PackStatistics, candidate: &PackStatistics) -> f64 {
     let all = |fits: fn(f64) -> bool| baseline.0.iter().chain(&candidate.0).all(|value| fits(*value));
     if all(is_f16) {
         2f64.powi(-10)
@@ -84,7 +84,7 @@ pub fn sixteen_bit_resolution(baseline: &PackStatistics, candidate: &PackStatist
 }
 
 /// Whether max and min of one side are those of the other after rounding to a 16-bit type.
-pub fn is_rounding_of(rounded: &PackStatistics, exact: &PackStatistics) -> bool {
+pub(crate) fn is_rounding_of(rounded: &PackStatistics, exact: &PackStatistics) -> bool {
     let same = |round: fn(f64) -> f64| {
         rounded.0.iter().zip(exact.0).take(2).all(|(rounded, exact)| (rounded - round(exact)).abs() == 0.0)
     };

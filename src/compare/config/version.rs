@@ -50,7 +50,7 @@ impl Version {
     }
 
     /// Order by release and stage; local labels do not count.
-    pub fn compare_public(&self, other: &Self) -> Ordering {
+    pub(crate) fn compare_public(&self, other: &Self) -> Ordering {
         self.release.cmp(&other.release).then(self.stage.cmp(&other.stage))
     }
 }
@@ -85,13 +85,13 @@ pub fn equal(a: &str, b: &str) -> bool {
 }
 
 /// Whether two versions are the same apart from their local labels, after `+`.
-pub fn equal_without_local_label(a: &str, b: &str) -> bool {
+pub(crate) fn equal_without_local_label(a: &str, b: &str) -> bool {
     let public = |text: &str| text.split('+').next().unwrap_or(text).to_owned();
     equal(&public(a), &public(b))
 }
 
 /// Whether two versions share their first two numbers; false where one is not a version.
-pub fn same_minor(a: &str, b: &str) -> bool {
+pub(crate) fn same_minor(a: &str, b: &str) -> bool {
     Version::parse(a).zip(Version::parse(b)).is_some_and(|(a, b)| a.minor() == b.minor())
 }
 
@@ -101,7 +101,7 @@ pub fn order(version: &str, bound: &str) -> Option<Ordering> {
 }
 
 /// A package's name as PyPI normalises it: lower case, runs of `-`, `_` and `.` as one `-`.
-pub fn normalised_name(name: &str) -> String {
+pub(crate) fn normalised_name(name: &str) -> String {
     let mut out = String::with_capacity(name.len());
     for character in name.trim().chars() {
         if matches!(character, '-' | '_' | '.') {

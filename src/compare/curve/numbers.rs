@@ -15,18 +15,18 @@ const ROBUST: f64 = 1.4826;
 
 /// The mean: the area under the curve over its length.
 #[allow(clippy::cast_precision_loss, reason = "a count of steps")]
-pub fn mean_level(values: &[f64]) -> Option<f64> {
+pub(crate) fn mean_level(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
 /// Mean of the last values: a tenth of a training curve, 5 to 50 of them; a third of one of evaluations.
-pub fn tail_mean(values: &[f64], is_evaluation: bool) -> Option<f64> {
+pub(crate) fn tail_mean(values: &[f64], is_evaluation: bool) -> Option<f64> {
     let len = if is_evaluation { values.len().div_ceil(3) } else { (values.len() / 10).clamp(5, 50) };
     mean_level(values.get(values.len().saturating_sub(len)..)?)
 }
 
 /// The best value.
-pub fn best_value(values: &[f64], better: Better) -> Option<f64> {
+pub(crate) fn best_value(values: &[f64], better: Better) -> Option<f64> {
     let values = values.iter().copied();
     match better {
         Better::Lower => values.min_by(f64::total_cmp),
@@ -35,14 +35,14 @@ pub fn best_value(values: &[f64], better: Better) -> Option<f64> {
 }
 
 /// Spread from step to step, as the standard deviation that normal changes of their median size have.
-pub fn step_spread(values: &[f64]) -> Option<f64> {
+pub(crate) fn step_spread(values: &[f64]) -> Option<f64> {
     let changes = values.windows(2).filter_map(|pair| Some((pair.last()? - pair.first()?).abs()));
     Some(ROBUST * midpoint_median(changes.collect())?)
 }
 
 /// Number of spikes: values far above the median of their neighbours; adjacent ones count once.
 #[allow(clippy::cast_precision_loss, reason = "a count of spikes")]
-pub fn spike_count(values: &[f64]) -> f64 {
+pub(crate) fn spike_count(values: &[f64]) -> f64 {
     let (mut count, mut last) = (0_usize, None::<usize>);
     for place in spike_places(values, DEVIATIONS, PART) {
         if last.is_none_or(|last| place - last >= WINDOW) {
@@ -55,7 +55,7 @@ pub fn spike_count(values: &[f64]) -> f64 {
 /// The step at which the curve first reaches `target`, interpolated between two evaluations by the logarithm of the
 /// values where they have one; `None` where it never does.
 #[allow(clippy::cast_precision_loss, reason = "steps are far below 2^53")]
-pub fn steps_to(points: impl Iterator<Item = (u64, f64)>, target: f64, better: Better) -> Option<f64> {
+pub(crate) fn steps_to(points: impl Iterator<Item = (u64, f64)>, target: f64, better: Better) -> Option<f64> {
     let has_reached = |value: f64| match better {
         Better::Lower => value <= target,
         Better::Higher => value >= target,

@@ -80,7 +80,7 @@ fn divergence(baseline: &Token, candidate: &Token) -> Option<f64> {
 
 /// Log-probabilities of both sides over shared beginnings.
 #[derive(Clone, Debug, Default)]
-pub struct ProbabilityAgreement {
+pub(crate) struct ProbabilityAgreement {
     /// Magnitudes of the differences.
     differences: Vec<f64>,
     /// Sums over distances between the generated token and an alternative, on both sides.
@@ -99,7 +99,7 @@ struct Sums {
 
 impl ProbabilityAgreement {
     /// Adds the first `shared` tokens of a pair.
-    pub fn add(&mut self, baseline: &[Token], candidate: &[Token], shared: usize) {
+    pub(crate) fn add(&mut self, baseline: &[Token], candidate: &[Token], shared: usize) {
         for (baseline_token, candidate_token) in baseline.iter().zip(candidate).take(shared) {
             let (Some(b), Some(c)) = (token_probability(baseline_token), probability_or_nan(candidate_token)) else {
                 continue;
@@ -127,14 +127,14 @@ impl ProbabilityAgreement {
     }
 
     /// Mean magnitude of the differences, in nats; `None` without any.
-    pub fn mean(&self) -> Option<f64> {
+    pub(crate) fn mean(&self) -> Option<f64> {
         let count = self.differences.len();
         (count > 0).then(|| self.differences.iter().sum::<f64>() / count as f64)
     }
 
     /// The 95th percentile of the differences' magnitudes, in nats, interpolated between the two nearest ones; `None`
     /// without any.
-    pub fn noise(&self) -> Option<f64> {
+    pub(crate) fn noise(&self) -> Option<f64> {
         let mut sorted = self.differences.clone();
         sorted.sort_by(f64::total_cmp);
         let last = sorted.len().checked_sub(1)?;
@@ -147,7 +147,7 @@ impl ProbabilityAgreement {
 
     /// Factor from the baseline's distances between tokens to the candidate's, by least squares, with its standard
     /// error; `None` where there are fewer than two distances, or all are 0.
-    pub fn scale(&self) -> Option<(f64, f64)> {
+    pub(crate) fn scale(&self) -> Option<(f64, f64)> {
         let sums = self.products;
         if sums.count < 2 || sums.baseline <= 0.0 {
             return None;

@@ -2,7 +2,7 @@
 
 /// Adjusts probabilities so that the chance of any false alarm among them is at most the level they are held against (Holm,
 /// Scandinavian Journal of Statistics 6, 1979). The result has the order of `values`; NaN counts as 1.
-pub fn adjust(values: &[f64]) -> Vec<f64> {
+pub(crate) fn adjust(values: &[f64]) -> Vec<f64> {
     let mut order: Vec<(usize, f64)> =
         values.iter().map(|value| if value.is_nan() { 1.0 } else { *value }).enumerate().collect();
     order.sort_by(|one, other| one.1.total_cmp(&other.1).then(one.0.cmp(&other.0)));

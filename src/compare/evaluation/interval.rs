@@ -9,7 +9,7 @@ const LEAST_CHANGED: f64 = 7.0;
 ///
 /// Wald's interval for matched pairs after half an answer is added to each of the four cells (Agresti and Min, Statistics in
 /// Medicine 24, 2005, section 3). It needs no more than the changed answers, and holds its level where few changed.
-pub fn rate_interval(worse: u64, better: u64, pairs: u64) -> Option<[f64; 2]> {
+pub(crate) fn rate_interval(worse: u64, better: u64, pairs: u64) -> Option<[f64; 2]> {
     if pairs == 0 {
         return None;
     }
@@ -20,18 +20,18 @@ pub fn rate_interval(worse: u64, better: u64, pairs: u64) -> Option<[f64; 2]> {
 }
 
 /// The 95 % interval of a drop with a standard error.
-pub fn interval_around(drop: f64, error: f64) -> [f64; 2] {
+pub(crate) fn interval_around(drop: f64, error: f64) -> [f64; 2] {
     [drop - INTERVAL * error, drop + INTERVAL * error]
 }
 
 /// The smallest drop of a rate over pairs that a test finds four times in five (power 0.8); `None` without pairs.
-pub fn detectable_rate(worse: u64, better: u64, pairs: u64) -> Option<f64> {
+pub(crate) fn detectable_rate(worse: u64, better: u64, pairs: u64) -> Option<f64> {
     let changed = (worse + better).max(1) as f64;
     (pairs > 0).then(|| (DETECTABLE * changed.sqrt() / pairs as f64).max(LEAST_CHANGED / pairs as f64))
 }
 
 /// Mean and its standard error; `None` without numbers, an error of 0 for a single one.
-pub fn mean_and_error(values: &[f64]) -> Option<(f64, f64)> {
+pub(crate) fn mean_and_error(values: &[f64]) -> Option<(f64, f64)> {
     if values.is_empty() {
         return None;
     }

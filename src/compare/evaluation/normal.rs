@@ -1,9 +1,9 @@
 //! The normal distribution.
 
 /// Smallest drop in standard errors that a test at 0.01 finds four times in five: the quantiles of 0.99 and 0.8 added up.
-pub const DETECTABLE: f64 = 3.17;
+pub(crate) const DETECTABLE: f64 = 3.17;
 /// Standard errors to each end of a confidence interval of 95 %.
-pub const INTERVAL: f64 = 1.959_963_984_540_054;
+pub(crate) const INTERVAL: f64 = 1.959_963_984_540_054;
 
 /// Distance from which on the continued fraction converges quickly.
 const FAR: f64 = 3.0;

@@ -136,7 +136,7 @@ const MATRIX_CORES: [&str; 2] = ["AI_CORE", "MIX_AIC"];
 /// Share of the baseline's time in matrix kernels, of the types that the candidate has too, for which the candidate has
 /// the same shapes. Element types are ignored: another one is another way to do the same work. `None` where there is no
 /// such time.
-pub fn same_workload(costs: &[OperatorCost]) -> Option<f64> {
+pub(crate) fn same_workload(costs: &[OperatorCost]) -> Option<f64> {
     let types: BTreeSet<&str> = costs.iter().filter(|cost| cost.is_on(1)).map(|cost| cost.key.name.as_str()).collect();
     let is_counted = |cost: &&OperatorCost| {
         MATRIX_CORES.contains(&cost.key.core.as_str())
@@ -160,6 +160,6 @@ fn name_and_shapes(cost: &OperatorCost) -> [&str; 2] {
 }
 
 /// Whether an operator is a collective.
-pub fn is_communication(cost: &OperatorCost) -> bool {
+pub(crate) fn is_communication(cost: &OperatorCost) -> bool {
     cost.key.core == COMMUNICATION || cost.key.name.starts_with("c10d::") || cost.key.name.starts_with("nccl")
 }

@@ -37,7 +37,7 @@ impl ProfileRun {
     }
 
     /// Places of two recordings that hold the same step, which cannot be told apart.
-    pub fn places_of_same_step(&self) -> Option<[&str; 2]> {
+    pub(crate) fn places_of_same_step(&self) -> Option<[&str; 2]> {
         let mut seen: BTreeMap<u64, &str> = BTreeMap::new();
         for recording in &self.recordings {
             let numbers: BTreeSet<u64> = recording.recorded.iter().copied().collect();
@@ -61,7 +61,7 @@ impl ProfileRun {
     }
 
     /// Name of the device; `None` where no file holds it.
-    pub fn device_name(&self) -> Option<&str> {
+    pub(crate) fn device_name(&self) -> Option<&str> {
         self.recordings.iter().find_map(|recording| recording.profile.device_name.as_deref())
     }
 
@@ -76,27 +76,27 @@ impl ProfileRun {
     }
 
     /// Whether every recording has an event of a device.
-    pub fn has_device(&self) -> bool {
+    pub(crate) fn has_device(&self) -> bool {
         self.recordings.iter().all(|recording| recording.profile.has_device)
     }
 
     /// Whether any step is known from kernels.
-    pub fn has_kernel_steps(&self) -> bool {
+    pub(crate) fn has_kernel_steps(&self) -> bool {
         self.recordings.iter().all(|recording| recording.has_kernel_steps)
     }
 
     /// Whether there is a table of steps.
-    pub fn has_step_table(&self) -> bool {
+    pub(crate) fn has_step_table(&self) -> bool {
         self.recordings.iter().all(|recording| !recording.by_table.is_empty())
     }
 
     /// Whether the table of steps counts the pause between two steps.
-    pub fn counts_pauses(&self) -> bool {
+    pub(crate) fn counts_pauses(&self) -> bool {
         self.recordings.iter().all(|recording| recording.profile.counts_pauses)
     }
 
     /// Whether the shapes of kernels' inputs are known.
-    pub fn has_shapes(&self) -> bool {
+    pub(crate) fn has_shapes(&self) -> bool {
         self.recordings.iter().all(|recording| recording.has_shapes)
     }
 
@@ -112,12 +112,12 @@ impl ProfileRun {
     }
 
     /// Steps that are judged: without the first `warmup`.
-    pub fn judged_steps(&self, source: TimeSource, warmup: usize) -> Vec<StepTimes> {
+    pub(crate) fn judged_steps(&self, source: TimeSource, warmup: usize) -> Vec<StepTimes> {
         steps::judged_steps(&self.steps(source), warmup).to_vec()
     }
 
     /// Number of steps that were recorded, with or without a period.
-    pub fn step_count(&self) -> usize {
+    pub(crate) fn step_count(&self) -> usize {
         self.recordings.iter().map(|recording| recording.step_count).sum::<usize>().max(1)
     }
 
@@ -138,7 +138,7 @@ impl ProfileRun {
 
     /// Time of waiting for the next batch, in microseconds per step; `None` where it was not recorded.
     #[allow(clippy::cast_precision_loss, reason = "a number of steps")]
-    pub fn loading_time(&self) -> Option<f64> {
+    pub(crate) fn loading_time(&self) -> Option<f64> {
         let all: Vec<LoadingTime> = self.recordings.iter().filter_map(|recording| recording.profile.loading).collect();
         (!all.is_empty()).then(|| all.iter().map(|loading| loading.total).sum::<f64>() / self.step_count() as f64)
     }

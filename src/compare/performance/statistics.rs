@@ -18,7 +18,7 @@ pub fn median(values: &[f64]) -> f64 {
 
 /// The median of `values` and of `zeros` further zeros, which are not stored: of a hundred thousand operators, each may
 /// run in only one step.
-pub fn median_with_zeros(values: &[f64], zeros: usize) -> f64 {
+pub(crate) fn median_with_zeros(values: &[f64], zeros: usize) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     let below = sorted.partition_point(|value| value.total_cmp(&0.0).is_lt());
@@ -32,7 +32,7 @@ pub fn median_with_zeros(values: &[f64], zeros: usize) -> f64 {
 }
 
 /// The robust standard deviation: 1.4826 times the median distance from the median. `NaN` of no values.
-pub fn robust_deviation(values: &[f64]) -> f64 {
+pub(crate) fn robust_deviation(values: &[f64]) -> f64 {
     let middle = median(values);
     let distances: Vec<f64> = values.iter().map(|value| (value - middle).abs()).collect();
     OF_NORMAL * median(&distances)
@@ -40,7 +40,7 @@ pub fn robust_deviation(values: &[f64]) -> f64 {
 
 /// The standard error of the median as a part of it: 1.253 * 1.4826 * MAD / median / sqrt(n). `NaN` of no values.
 #[allow(clippy::cast_precision_loss, reason = "a number of steps")]
-pub fn relative_error_of_median(values: &[f64]) -> f64 {
+pub(crate) fn relative_error_of_median(values: &[f64]) -> f64 {
     OF_MEDIAN * robust_deviation(values) / median(values) / (values.len() as f64).sqrt()
 }
 
@@ -78,7 +78,7 @@ fn order_by_chance(values: &[f64]) -> f64 {
 
 /// Values after removing a trend of `slope` per value around the middle.
 #[allow(clippy::cast_precision_loss, reason = "a number of steps")]
-pub fn without_trend(values: &[f64], slope: f64) -> Vec<f64> {
+pub(crate) fn without_trend(values: &[f64], slope: f64) -> Vec<f64> {
     let middle = (values.len() as f64 - 1.0) / 2.0;
     values.iter().enumerate().map(|(place, value)| value - slope * (place as f64 - middle)).collect()
 }
@@ -86,7 +86,7 @@ pub fn without_trend(values: &[f64], slope: f64) -> Vec<f64> {
 /// Probability that chance alone puts `longer` as high above `shorter` as it is, by the one-sided rank test of Mann and
 /// Whitney with mean ranks for ties. Exact over all arrangements of the ranks up to 24 values, else by the normal
 /// distribution with the correction for ties. 1 where a sample is empty.
-pub fn rank_test(shorter: &[f64], longer: &[f64]) -> f64 {
+pub(crate) fn rank_test(shorter: &[f64], longer: &[f64]) -> f64 {
     if shorter.is_empty() || longer.is_empty() {
         return 1.0;
     }

@@ -23,7 +23,7 @@ pub struct StepTimes {
 }
 
 /// The steps known from kernels. The last step has no period, nor has one whose successor was not recorded.
-pub fn steps_from_kernels(kernels: &Kernels) -> Vec<StepTimes> {
+pub(crate) fn steps_from_kernels(kernels: &Kernels) -> Vec<StepTimes> {
     let begins = begins(kernels);
     if begins.len() < 2 {
         return Vec::new();
@@ -67,7 +67,7 @@ fn begins(kernels: &Kernels) -> BTreeMap<u64, i64> {
 
 /// The steps of a table; a period is the sum of computing, communication and free time. Of three or more rows the last
 /// one, whose free time ends early, is left out.
-pub fn steps_from_table(rows: &[StepRow]) -> Vec<StepTimes> {
+pub(crate) fn steps_from_table(rows: &[StepRow]) -> Vec<StepTimes> {
     let count = if rows.len() >= 3 { rows.len() - 1 } else { rows.len() };
     let times = |(place, row): (usize, &StepRow)| StepTimes {
         step: row.step.unwrap_or(place as u64),
@@ -81,7 +81,7 @@ pub fn steps_from_table(rows: &[StepRow]) -> Vec<StepTimes> {
 }
 
 /// The steps that are judged: without the first `warmup`, where at least three remain.
-pub fn judged_steps(steps: &[StepTimes], warmup: usize) -> &[StepTimes] {
+pub(crate) fn judged_steps(steps: &[StepTimes], warmup: usize) -> &[StepTimes] {
     if steps.len() >= warmup.saturating_add(3) { steps.get(warmup..).unwrap_or_default() } else { steps }
 }
 

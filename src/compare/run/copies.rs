@@ -24,7 +24,7 @@ pub struct TensorCopy {
 
 impl TensorCopy {
     /// The copy that a dump recorded.
-    pub fn from_record(record: &TensorRecord<'_>) -> Self {
+    pub(crate) fn from_record(record: &TensorRecord<'_>) -> Self {
         Self {
             statistics: record.statistics().map(|one| one.as_f64()),
             checksum: record.checksum.map(|text| hash::hash_of(&text)),
@@ -35,36 +35,36 @@ impl TensorCopy {
     }
 
     /// The copy of a value of which only the statistics are known, assumed to have 32 bits.
-    pub fn from_statistics(statistics: [Option<f64>; 4]) -> Self {
+    pub(crate) fn from_statistics(statistics: [Option<f64>; 4]) -> Self {
         Self { statistics, checksum: None, form: 0, elements: 1, roundoff: Dtype::F32.unit_roundoff() }
     }
 
     /// Whether its elements have 16 bits or fewer.
-    pub fn is_low_precision(&self) -> bool {
+    pub(crate) fn is_low_precision(&self) -> bool {
         self.roundoff > SHORT
     }
 
     /// Whether it can be compared: it has elements, and a checksum or finite statistics.
-    pub fn is_comparable(&self) -> bool {
+    pub(crate) fn is_comparable(&self) -> bool {
         let mut known = self.statistics.iter().flatten().peekable();
         let is_finite = known.peek().is_some() && known.all(|value| value.is_finite());
         self.elements > 0 && (self.checksum.is_some() || is_finite)
     }
 
     /// Whether equal numbers mean equal values (except by coincidence): it has a checksum or all four statistics.
-    pub fn is_distinctive(&self) -> bool {
+    pub(crate) fn is_distinctive(&self) -> bool {
         self.elements > 0
             && (self.checksum.is_some() || self.statistics.iter().all(|one| one.is_some_and(f64::is_finite)))
     }
 
     /// Whether all its elements are the same number, according to its statistics.
-    pub fn is_constant(&self) -> bool {
+    pub(crate) fn is_constant(&self) -> bool {
         let [max, min, ..] = self.statistics;
         matches!((max, min), (Some(max), Some(min)) if (max - min).abs() <= 0.0)
     }
 
     /// Whether both were recorded as the same numbers, to the last bit.
-    pub fn is_identical(&self, other: &Self) -> bool {
+    pub(crate) fn is_identical(&self, other: &Self) -> bool {
         let bits = |copy: &Self| copy.statistics.map(|one| one.map(f64::to_bits));
         self.form == other.form && bits(self) == bits(other) && self.checksum == other.checksum
     }

@@ -8,7 +8,7 @@ const LEAST_END: usize = 3;
 
 /// The end of a curve against its lowest stretch.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct CurveEnd {
+pub(crate) struct CurveEnd {
     /// Points.
     pub len: usize,
     /// Median of the last tenth.
@@ -27,7 +27,7 @@ pub struct CurveEnd {
 
 /// Measures the end of a curve of finite values; `None` for fewer than two tenths.
 #[allow(clippy::cast_precision_loss, reason = "counts of points")]
-pub fn curve_end(values: &[f64]) -> Option<CurveEnd> {
+pub(crate) fn curve_end(values: &[f64]) -> Option<CurveEnd> {
     let width = (values.len() / 10).max(LEAST_END);
     if values.len() < 2 * width {
         return None;
@@ -46,12 +46,12 @@ pub fn curve_end(values: &[f64]) -> Option<CurveEnd> {
 }
 
 /// Median distance between neighbours.
-pub fn median_change(values: &[f64]) -> Option<f64> {
+pub(crate) fn median_change(values: &[f64]) -> Option<f64> {
     upper_median(values.windows(2).filter_map(|pair| Some((pair.get(1)? - pair.first()?).abs())).collect())
 }
 
 /// The smallest period with which all values repeat exactly; `None` where they do not.
-pub fn repeat_period(values: &[f64]) -> Option<usize> {
+pub(crate) fn repeat_period(values: &[f64]) -> Option<usize> {
     let same =
         |a: usize, b: usize| matches!((values.get(a), values.get(b)), (Some(a), Some(b)) if a.to_bits() == b.to_bits());
     // Length of the longest prefix that ends at each place (the prefix function of Knuth, Morris and Pratt).
@@ -71,14 +71,14 @@ pub fn repeat_period(values: &[f64]) -> Option<usize> {
 }
 
 /// Number of significant digits, without leading and trailing zeros.
-pub fn digit_count(value: f64) -> usize {
+pub(crate) fn digit_count(value: f64) -> usize {
     let text = format!("{:e}", value.abs());
     let figures = text.split('e').next().unwrap_or_default();
     if value == 0.0 { 0 } else { figures.bytes().filter(u8::is_ascii_digit).count() }
 }
 
 /// Median of the last quarter over that of the first half.
-pub fn last_quarter_ratio(values: &[f64]) -> Option<f64> {
+pub(crate) fn last_quarter_ratio(values: &[f64]) -> Option<f64> {
     let first = upper_median(values.get(..values.len() / 2)?.to_vec())?;
     let last = upper_median(values.get(values.len() - values.len() / 4..)?.to_vec())?;
     Some(last / first)

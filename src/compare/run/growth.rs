@@ -7,7 +7,7 @@ use crate::read::curve::LayerNorms;
 
 /// Norms of one run, or differences of two, by layer.
 #[derive(Clone, Debug, PartialEq)]
-pub struct ByLayer {
+pub(crate) struct ByLayer {
     /// Each layer with its median, rising by layer.
     pub layers: Vec<(u64, f64)>,
     /// The straight line through their logarithms.
@@ -22,7 +22,7 @@ pub struct ByLayer {
 
 /// A straight line through the logarithms of values over their layers.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct LogarithmLine {
+pub(crate) struct LogarithmLine {
     /// Change of the logarithm from one layer to the next.
     pub slope: f64,
     /// Share of the variance that it explains.
@@ -30,7 +30,7 @@ pub struct LogarithmLine {
 }
 
 /// Norms of one run; `None` where it has none.
-pub fn run_growth(norms: &LayerNorms) -> Option<ByLayer> {
+pub(crate) fn run_growth(norms: &LayerNorms) -> Option<ByLayer> {
     let mut by_layer: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
     for parameter in norms.parameters.values() {
         by_layer.entry(parameter.layer).or_default().extend(parameter.values.values().map(|value| value.abs()));
@@ -39,7 +39,7 @@ pub fn run_growth(norms: &LayerNorms) -> Option<ByLayer> {
 }
 
 /// Relative differences of the norms that both runs have at the same step and rank; `None` where there are none.
-pub fn difference_growth(baseline: &LayerNorms, candidate: &LayerNorms) -> Option<ByLayer> {
+pub(crate) fn difference_growth(baseline: &LayerNorms, candidate: &LayerNorms) -> Option<ByLayer> {
     let mut by_layer: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
     for (name, own) in &baseline.parameters {
         let Some(other) = candidate.parameters.get(name) else { continue };

@@ -24,7 +24,7 @@ pub struct Parameter {
 pub type Parameters = BTreeMap<String, Parameter>;
 
 /// Parameters of one kind among the rows of a monitor's step, by stage and name.
-pub fn monitored_parameters(rows: &MonitorStep, kind: MonitorKind) -> Parameters {
+pub(crate) fn monitored_parameters(rows: &MonitorStep, kind: MonitorKind) -> Parameters {
     let parameter = |keyed: &KeyedRow| {
         let statistics = [Statistic::Max, Statistic::Min, Statistic::Mean, Statistic::Norm];
         let copy = TensorCopy::from_statistics(statistics.map(|one| keyed.row.statistics.get(one)));
@@ -58,7 +58,7 @@ pub struct Snapshot {
 
 impl Snapshot {
     /// Collects everything from a dump.
-    pub fn from_dump(dump: &Dump) -> Self {
+    pub(crate) fn from_dump(dump: &Dump) -> Self {
         let mut found = Self::default();
         let mut given: BTreeMap<String, OutputGradients> = BTreeMap::new();
         let mut flow = Flow::default();

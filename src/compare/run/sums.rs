@@ -9,7 +9,7 @@ const ROUNDING: f64 = 2e-4;
 
 /// Gradients of the outputs of a layer, over its backward calls.
 #[derive(Clone, Debug, Default)]
-pub struct OutputGradients {
+pub(crate) struct OutputGradients {
     sum: f64,
     bound: f64,
     /// Whether all calls are known by mean and norm.
@@ -29,7 +29,7 @@ pub struct BiasSum {
 
 impl OutputGradients {
     /// Adds a backward call of a module of the class `class`; only linear layers keep the identity.
-    pub fn add_call(&mut self, class: &str, operation: Operation<'_>) {
+    pub(crate) fn add_call(&mut self, class: &str, operation: Operation<'_>) {
         let mut given = operation.leaves.iter().filter(|leaf| leaf.kind == TensorKind::Input).filter_map(Leaf::record);
         let one = given.next().and_then(|record| {
             let [.., mean, norm] = record.finite_statistics()?;
@@ -47,7 +47,7 @@ impl OutputGradients {
     }
 
     /// Both sums for the gradient of the bias; `None` where one is not known.
-    pub fn sum_against(&self, bias: &TensorCopy) -> Option<BiasSum> {
+    pub(crate) fn sum_against(&self, bias: &TensorCopy) -> Option<BiasSum> {
         self.is_known.filter(|is_known| *is_known)?;
         let [.., mean, norm] = bias.statistics;
         let (mean, norm, elements) = (mean?, norm?, in_f64(bias.elements));
@@ -62,17 +62,17 @@ impl OutputGradients {
 
 impl BiasSum {
     /// The part of the bias' gradient that the outputs' gradients of this step do not explain.
-    pub fn excess(&self) -> f64 {
+    pub(crate) fn excess(&self) -> f64 {
         self.bias - self.given
     }
 
     /// Whether the identity holds.
-    pub fn is_identity(&self) -> bool {
+    pub(crate) fn is_identity(&self) -> bool {
         self.excess().abs() <= self.tolerance
     }
 
     /// Whether the excess is the gradient of `before`, the step before; `None` where that is too small to tell.
-    pub fn is_excess_from(&self, before: &Self) -> Option<bool> {
+    pub(crate) fn is_excess_from(&self, before: &Self) -> Option<bool> {
         let tolerance = self.tolerance + before.tolerance;
         (before.bias.abs() > 2.0 * tolerance).then(|| (self.excess() - before.bias).abs() <= tolerance)
     }

@@ -10,7 +10,7 @@ const EXACT: usize = 40;
 
 /// Number of ways to choose `n` of `n + m`.
 #[allow(clippy::cast_precision_loss, reason = "counts of runs")]
-pub fn choice_count(n: usize, m: usize) -> f64 {
+pub(crate) fn choice_count(n: usize, m: usize) -> f64 {
     (1..=n).map(|k| (m + k) as f64 / k as f64).product()
 }
 

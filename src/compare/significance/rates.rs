@@ -5,7 +5,7 @@ use super::student::log_gamma;
 /// Probability of at least as many marked runs on the candidate's side, where every run is equally likely to be marked
 /// (R. A. Fisher's exact test, one-sided). `marked` runs of `runs`, of baseline and candidate.
 #[allow(clippy::cast_precision_loss, reason = "counts of runs")]
-pub fn fisher(marked: [usize; 2], runs: [usize; 2]) -> f64 {
+pub(crate) fn fisher(marked: [usize; 2], runs: [usize; 2]) -> f64 {
     let choose = |n: usize, k: usize| {
         if k > n { f64::NEG_INFINITY } else { log_factorial(n) - log_factorial(k) - log_factorial(n - k) }
     };

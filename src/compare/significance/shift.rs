@@ -41,7 +41,7 @@ impl ShiftTest {
 
 /// Levels of a test.
 #[derive(Clone, Copy, Debug)]
-pub struct Levels {
+pub(crate) struct Levels {
     /// False alarms of all tests together.
     pub alpha: f64,
     /// Those of one test: `alpha` over the number of tests.
@@ -68,7 +68,7 @@ pub struct Shift {
 }
 
 /// The shift between the numbers of two sides' runs; `None` where fewer than three or only equal sides of one run are there.
-pub fn shift_of_sides(baseline: &[f64], candidate: &[f64], levels: Levels) -> Option<Shift> {
+pub(crate) fn shift_of_sides(baseline: &[f64], candidate: &[f64], levels: Levels) -> Option<Shift> {
     let (n, m) = (baseline.len(), candidate.len());
     let means = Means::from_sides(baseline, candidate)?;
     if n > 1 && m > 1 && 2.0 / rank_sum::choice_count(n, m) <= levels.corrected {
@@ -86,7 +86,7 @@ pub fn shift_of_sides(baseline: &[f64], candidate: &[f64], levels: Levels) -> Op
 }
 
 /// The shift of pairs, by their differences; `None` for fewer than two.
-pub fn shift_of_pairs(differences: &[f64], levels: Levels) -> Option<Shift> {
+pub(crate) fn shift_of_pairs(differences: &[f64], levels: Levels) -> Option<Shift> {
     let means = Means::from_pairs(differences)?;
     let pairs = i32::try_from(differences.len()).unwrap_or(i32::MAX);
     if 2.0 / 2.0_f64.powi(pairs) <= levels.corrected {
@@ -110,7 +110,7 @@ fn by_ranks(
 }
 
 /// Number of runs of each side, or of pairs, with which a shift of this size is found with the power of `levels`.
-pub fn needed_runs(shift: f64, spread: f64, is_paired: bool, levels: Levels) -> Option<usize> {
+pub(crate) fn needed_runs(shift: f64, spread: f64, is_paired: bool, levels: Levels) -> Option<usize> {
     let is_enough = |runs: &usize| {
         let (error, freedom) = of_equal_sides(spread, *runs, is_paired);
         detectable(error, freedom, levels) <= shift.abs()
@@ -216,7 +216,7 @@ fn squares(values: &[f64], mean: f64) -> f64 {
 
 /// The interval in which another run of the same kind lies with a probability of 1 - `alpha`; `None` for fewer than three.
 #[allow(clippy::cast_precision_loss, reason = "a count of runs")]
-pub fn prediction_interval(others: &[f64], alpha: f64) -> Option<[f64; 2]> {
+pub(crate) fn prediction_interval(others: &[f64], alpha: f64) -> Option<[f64; 2]> {
     let n = others.len() as f64;
     let middle = (others.len() > 2).then(|| mean(others))?;
     let spread = (squares(others, middle) / (n - 1.0)).sqrt();

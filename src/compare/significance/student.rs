@@ -19,7 +19,7 @@ pub fn upper_tail(t: f64, freedom: f64) -> f64 {
 }
 
 /// The t with P(T <= t) = `probability`, which is at least 0.5.
-pub fn quantile(probability: f64, freedom: f64) -> f64 {
+pub(crate) fn quantile(probability: f64, freedom: f64) -> f64 {
     tail_quantile(1.0 - probability, |t| upper_tail(t, freedom))
 }
 

@@ -76,7 +76,7 @@ struct Walk<'t> {
 }
 
 /// Compares the engine's log-probabilities of one side with its trainer's.
-pub fn measure_side(tables: &[TokensTable], noise: f64) -> TokenMeasure {
+pub(crate) fn measure_side(tables: &[TokensTable], noise: f64) -> TokenMeasure {
     let mut walk = Walk {
         tables,
         measured: TokenMeasure::new(noise),
@@ -300,7 +300,11 @@ fn measure(
 
 /// Compares the answers that both sides have: the same quantity where both have it, else the engine's of one side with
 /// the trainer's of the other.
-pub fn measure_across_sides(baseline: &[TokensTable], candidate: &[TokensTable], noise: f64) -> Vec<SideMeasure> {
+pub(crate) fn measure_across_sides(
+    baseline: &[TokensTable],
+    candidate: &[TokensTable],
+    noise: f64,
+) -> Vec<SideMeasure> {
     let held = |tables: &[TokensTable]| {
         let mut all = RowQuantities::default();
         for table in tables {

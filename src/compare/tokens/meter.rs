@@ -6,7 +6,7 @@ use super::sums::Sums;
 use crate::read::tokens::TokensStep;
 
 /// Least number of judged tokens for which the mean of an answer is meaningful.
-pub const FEWEST_TOKENS: u64 = 4;
+pub(crate) const FEWEST_TOKENS: u64 = 4;
 /// Most token ids that are kept over all answers, to search for one that all noisy answers share.
 const MOST_IDS: usize = 1 << 23;
 /// Longest answer for which sums by position are kept.
@@ -14,7 +14,7 @@ const MOST_POSITIONS: usize = 1 << 18;
 /// Most answers that get a row in the picture.
 const MOST_DRAWN: usize = 4096;
 /// Number of parts in a row of the picture.
-pub const PARTS: usize = 32;
+pub(crate) const PARTS: usize = 32;
 
 /// One answer, as it was measured.
 #[derive(Clone, Debug)]
@@ -168,7 +168,7 @@ impl Meter {
     }
 
     /// Adds an answer of which only differences of probabilities are known.
-    pub fn add_differences(&mut self, about: &AnswerFacts<'_>, differences: &[f64], judged: &[bool]) {
+    pub(crate) fn add_differences(&mut self, about: &AnswerFacts<'_>, differences: &[f64], judged: &[bool]) {
         let mut sums = Sums::default();
         for (position, (difference, judged)) in differences.iter().zip(judged).enumerate() {
             if !judged {
@@ -192,7 +192,7 @@ impl Meter {
     }
 
     /// Removes the sums of a step.
-    pub fn remove_step(&mut self, step: &TokensStep) {
+    pub(crate) fn remove_step(&mut self, step: &TokensStep) {
         self.steps.remove(step);
         self.sequences.retain(|sequence| sequence.step != *step);
     }

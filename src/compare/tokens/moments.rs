@@ -46,7 +46,7 @@ impl Moments {
     }
 
     /// Adds two neighbouring tokens, each as (a, b).
-    pub fn add_neighbours(&mut self, (first_a, first_b): (f64, f64), (second_a, second_b): (f64, f64)) {
+    pub(crate) fn add_neighbours(&mut self, (first_a, first_b): (f64, f64), (second_a, second_b): (f64, f64)) {
         join(&mut self.neighbours, &[1.0, (first_a - second_b).abs(), (second_a - first_b).abs()]);
     }
 
@@ -87,7 +87,7 @@ impl Moments {
     }
 
     /// Share of the variance of a - b that a parabola in b explains; `None` where that cannot be told.
-    pub fn parabola(&self) -> Option<f64> {
+    pub(crate) fn parabola(&self) -> Option<f64> {
         let n = self.count;
         let [b1, b2, b3, b4] = self.b;
         let [d, db, dbb, dd] = self.apart;
@@ -99,7 +99,7 @@ impl Moments {
     }
 
     /// Share of tokens with a - b below minus half the noise.
-    pub fn share_below(&self) -> f64 {
+    pub(crate) fn share_below(&self) -> f64 {
         self.below / self.count
     }
 }

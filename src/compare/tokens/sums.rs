@@ -80,7 +80,7 @@ impl Sums {
     }
 
     /// Adds a difference of probabilities.
-    pub fn add_difference(&mut self, difference: f64) {
+    pub(crate) fn add_difference(&mut self, difference: f64) {
         self.tokens += 1;
         self.abs = f64::NAN;
         self.prob += difference.abs();

@@ -8,7 +8,7 @@ use crate::pair::weight_sync::{is_embedding, is_output};
 use crate::read::weight_sync::TensorDigest;
 
 /// Compares digests; `earlier` are those of the earlier stage of the steps before, the newest first.
-pub fn sync_digests(
+pub(crate) fn sync_digests(
     pairs: &[(&TensorDigest, &TensorDigest)],
     earlier: &[(u64, &[TensorDigest])],
 ) -> Vec<SyncComparison> {

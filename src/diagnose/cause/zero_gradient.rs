@@ -19,7 +19,7 @@ use crate::read::frame::innermost_user_frame;
 use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
 
 /// Advice to rewrite an index whose backward pass gives zeros.
-pub const GRADIENT_OF_INDEX: &str = "zero-gradient-of-index";
+pub(crate) const GRADIENT_OF_INDEX: &str = "zero-gradient-of-index";
 
 pub(super) const CAUSE: Cause = Cause {
     in_dump,

@@ -117,7 +117,7 @@ impl Commits {
     ///
     /// # Errors
     /// A reason in words.
-    pub fn changed_files(&self) -> Result<Vec<ChangedFile>, String> {
+    pub(crate) fn changed_files(&self) -> Result<Vec<ChangedFile>, String> {
         let call = ["diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--no-renames", "--ignore-submodules=none"];
         let call = [&call[..], &["--no-ext-diff", "--no-textconv", &self.base, &self.head]].concat();
         let list = self.git.limited_output(&call, MOST_LISTED)?;

@@ -85,7 +85,7 @@ fn parts(pack: &Pack) -> impl Iterator<Item = (String, String)> {
 ///
 /// # Errors
 /// `Usage` where `root` cannot be listed or a file cannot be read.
-pub fn source_digests(root: &Path, patterns: &[Pattern]) -> Result<BTreeMap<String, Digest>> {
+pub(crate) fn source_digests(root: &Path, patterns: &[Pattern]) -> Result<BTreeMap<String, Digest>> {
     let mut found = BTreeMap::new();
     if patterns.is_empty() {
         return Ok(found);

@@ -29,7 +29,7 @@ pub fn judged_mark(environment: &Environment) -> Option<PathBuf> {
 ///
 /// # Errors
 /// `Usage` in a job that has judged, or that runs for a change which is not merged.
-pub fn may_promote(environment: &Environment) -> Result<()> {
+pub(crate) fn may_promote(environment: &Environment) -> Result<()> {
     let event = environment.first(&["GITHUB_EVENT_NAME", "CI_PIPELINE_SOURCE"]).unwrap_or_default();
     // Any entry of that name counts: a dangling link there could have kept the mark from being written.
     let has_judged = judged_mark(environment).is_some_and(|mark| mark.symlink_metadata().is_ok());

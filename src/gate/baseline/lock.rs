@@ -40,7 +40,7 @@ impl Default for Lock {
 
 impl Lock {
     /// The layout this version reads and writes.
-    pub const LAYOUT: u32 = 1;
+    pub(crate) const LAYOUT: u32 = 1;
 
     /// Reads the lock file; a missing file pins nothing.
     pub fn read(path: &Path) -> Result<Self> {

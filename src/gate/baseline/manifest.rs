@@ -88,7 +88,7 @@ pub struct Approval {
 
 impl Manifest {
     /// The layout this version reads and writes.
-    pub const LAYOUT: u32 = 1;
+    pub(crate) const LAYOUT: u32 = 1;
 
     /// Reads a manifest with its digest.
     ///

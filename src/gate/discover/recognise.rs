@@ -83,7 +83,7 @@ impl RecognisedFile {
     }
 
     /// Several artifacts of the check in one file.
-    pub fn read_several<T: Any + Send + Sync>(kind: &'static str, artifacts: Vec<T>) -> Self {
+    pub(crate) fn read_several<T: Any + Send + Sync>(kind: &'static str, artifacts: Vec<T>) -> Self {
         let keep = |kept: &mut Artifacts| artifacts.into_iter().for_each(|artifact| kept.push(artifact));
         Self::Read { kind, note: "", keep: Box::new(keep) }
     }

@@ -81,7 +81,7 @@ impl NoiseRecording {
     }
 
     /// Description of the first value that differed more than repeats do; `None` where none did.
-    pub fn too_far(&self) -> Option<String> {
+    pub(crate) fn too_far(&self) -> Option<String> {
         let taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
         let percent = |share: f64| format!("{:.2} %", share * 100.0);
         let said = |TooFar { row, added, most }: &TooFar| {
@@ -95,7 +95,7 @@ impl NoiseRecording {
     }
 
     /// Recorded noise, in the order of steps and ranks.
-    pub fn into_units(self) -> Vec<UnitNoise> {
+    pub(crate) fn into_units(self) -> Vec<UnitNoise> {
         self.taken.into_inner().unwrap_or_else(PoisonError::into_inner).units.into_values().collect()
     }
 }
@@ -114,7 +114,7 @@ const MOVES: [&Rule; 9] = [
 ];
 
 /// Reason why two runs with these findings are not repeats of each other; `None` where they may be.
-pub fn reason_not_repeats<'a>(mut findings: impl Iterator<Item = &'a Finding>) -> Option<String> {
+pub(crate) fn reason_not_repeats<'a>(mut findings: impl Iterator<Item = &'a Finding>) -> Option<String> {
     let moves = |finding: &&Finding| finding.is_any(&MOVES);
     let other = findings.find(|finding| finding.severity > Severity::Info && !moves(finding))?;
     Some(format!("`{}` at `{}` (`precision-gate explain {}`)", other.code, other.place, other.code))

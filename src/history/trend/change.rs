@@ -6,15 +6,15 @@ use super::robust::{median, spread};
 use super::sample::TrendSample;
 
 /// Fewest runs on either side of a step: with three good ones, a median ignores one outlier.
-pub const MIN_SIDE: usize = 4;
+pub(crate) const MIN_SIDE: usize = 4;
 /// Largest p-value of a step, corrected for the number of places where it could be.
-pub const SIGNIFICANCE: f64 = 0.01;
+pub(crate) const SIGNIFICANCE: f64 = 0.01;
 /// Smallest step, in standard deviations of the values around their levels (from their median absolute deviation).
 ///
 /// The medians of two halves of an even slope lie at most 2.7 such deviations apart, so that a drift alone is no step.
-pub const MIN_DEVIATIONS: f64 = 3.0;
+pub(crate) const MIN_DEVIATIONS: f64 = 3.0;
 /// Smallest step, relative to the level before it: a smaller one needs no action.
-pub const MIN_RELATIVE: f64 = 0.1;
+pub(crate) const MIN_RELATIVE: f64 = 0.1;
 /// Least reduction of the sum of absolute deviations, in standard deviations, that justifies one more level. Noise alone reduces it less.
 const LEVEL_PENALTY: f64 = 5.0;
 

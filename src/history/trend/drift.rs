@@ -5,9 +5,9 @@ use super::robust::median;
 use super::sample::TrendSample;
 
 /// Fewest runs that show a drift.
-pub const MIN_RUNS: usize = 10;
+pub(crate) const MIN_RUNS: usize = 10;
 /// Largest p-value of a drift.
-pub const SIGNIFICANCE: f64 = 0.001;
+pub(crate) const SIGNIFICANCE: f64 = 0.001;
 
 /// The p-value of a drift of `samples` in either direction; `None` where chance explains it, or there are too few samples.
 pub(super) fn significance(samples: &[TrendSample]) -> Option<f64> {

@@ -7,7 +7,7 @@ use crate::result::trend::{Change, Drift, Limit, Trend};
 use crate::verdict::Severity;
 
 /// Most runs after a step for which it is reported: two weeks of nights. Later it is the normal level, and only in the table.
-pub const NEWS_RUNS: u64 = 14;
+pub(crate) const NEWS_RUNS: u64 = 14;
 /// A step matters from this share of the nearest limit on ...
 const MATTERS_FROM: f64 = 0.1;
 /// ... or where a value that was not zero grows by this factor.

@@ -44,7 +44,7 @@ pub struct SettingsScope {
 }
 
 /// Judges the plain values of checkpoint `name`.
-pub fn judge_settings(name: &str, sides: PerSide<&PlainValues>, scope: SettingsScope) -> Vec<Finding> {
+pub(crate) fn judge_settings(name: &str, sides: PerSide<&PlainValues>, scope: SettingsScope) -> Vec<Finding> {
     let mut findings = Vec::new();
     let inside = PerSide { baseline: &sides.baseline.inside, candidate: &sides.candidate.inside };
     judge_values(inside, Scope { file: None, extent: scope }, &mut findings);

@@ -21,7 +21,7 @@ const LISTED: usize = 200;
 
 /// A synchronisation to judge, with the comparisons of its tensors.
 #[derive(Debug)]
-pub struct Synchronisation<'a> {
+pub(crate) struct Synchronisation<'a> {
     /// The unit, in which only the stages are filled in.
     pub unit: SyncUnit,
     /// Tensors of both stages.
@@ -38,7 +38,7 @@ pub struct Synchronisation<'a> {
 
 /// One judged synchronisation.
 #[derive(Debug)]
-pub struct JudgedSync {
+pub(crate) struct JudgedSync {
     /// The unit, without a verdict.
     pub unit: SyncUnit,
     /// Findings about it.
@@ -63,7 +63,7 @@ struct Told {
 }
 
 /// Judges one synchronisation.
-pub fn judge_sync(sync: Synchronisation<'_>) -> JudgedSync {
+pub(crate) fn judge_sync(sync: Synchronisation<'_>) -> JudgedSync {
     let Synchronisation { mut unit, comparisons, missing, extra, left_out, cast } = sync;
     let is_unloaded = is_not_loaded(comparisons);
     let mut kinds: BTreeMap<Kind, Told> = BTreeMap::new();
@@ -257,7 +257,7 @@ fn about(rule: &Rule, place: String, unit: &SyncUnit) -> Finding {
 }
 
 /// Judges a report of pointers: a parameter whose pointer did not move was not loaded.
-pub fn judge_pointers(report: &PointerReport, side: Side) -> JudgedSync {
+pub(crate) fn judge_pointers(report: &PointerReport, side: Side) -> JudgedSync {
     let mut unit = SyncUnit::empty(report.step, report.rank);
     unit.side = Some(side);
     (unit.from, unit.to) = (String::new(), report.path.clone());
@@ -286,7 +286,7 @@ pub fn judge_pointers(report: &PointerReport, side: Side) -> JudgedSync {
 }
 
 /// Judges a stage that has no partner, or that the candidate lacks altogether.
-pub fn judge_lone_stage(mut unit: SyncUnit, is_absent: bool) -> JudgedSync {
+pub(crate) fn judge_lone_stage(mut unit: SyncUnit, is_absent: bool) -> JudgedSync {
     unit.evidence = Evidence::default();
     let side = unit.side.unwrap_or(Side::Candidate);
     unit.evidence.add_alone(side, 1);
@@ -308,7 +308,7 @@ fn true_flag() -> crate::result::finding::Fact {
 }
 
 /// The finding about a part of a file that cannot be read.
-pub fn damaged_part(damage: &SyncDamage, side: Side) -> Finding {
+pub(crate) fn damaged_part(damage: &SyncDamage, side: Side) -> Finding {
     let finding = Finding::new(&artifacts::DAMAGED, &damage.path).of_check(CheckId::Checkpoint);
     let finding = finding.with("side", side.as_str()).with("reason", damage.reason.as_str());
     finding.with("help", damage.help)

@@ -28,7 +28,7 @@ pub struct WholeModel<'a> {
 }
 
 /// Judges the ranks of both runs in checkpoint `name`.
-pub fn judge_whole(name: &str, whole: &WholeModel<'_>) -> Vec<Finding> {
+pub(crate) fn judge_whole(name: &str, whole: &WholeModel<'_>) -> Vec<Finding> {
     let mut told = CheckpointFindings::new(name);
     for side in Side::BOTH {
         for path in whole.missing[side] {

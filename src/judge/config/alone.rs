@@ -21,7 +21,7 @@ use crate::verdict::Side;
 const OFF: [&Rule; 3] = [&HASH_SEED, &COLLECTIVES, &CUBLAS_WORKSPACE];
 
 /// Findings about one pack.
-pub fn judge_pack(pack: &Pack, policy: &ConfigPolicy, redactor: &Redactor) -> JudgedPacks {
+pub(crate) fn judge_pack(pack: &Pack, policy: &ConfigPolicy, redactor: &Redactor) -> JudgedPacks {
     let JudgedPacks { general, checkers } = judge(&PackContext { baseline: pack, candidate: pack, policy, redactor });
     let kept = |findings: Vec<Finding>| findings.into_iter().filter_map(own).collect::<Vec<_>>();
     let mut checkers: Vec<(Checker, Option<Vec<Finding>>)> =

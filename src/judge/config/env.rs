@@ -101,7 +101,7 @@ fn shown(context: &PackContext<'_>, name: &str, value: Option<&str>) -> String {
 
 /// Variables that change numbers: those of the tables, and those the policy adds. Lists of devices are left out, because the
 /// scheduler chooses them.
-pub fn watched_names(policy: &ConfigPolicy) -> impl Iterator<Item = &str> {
+pub(crate) fn watched_names(policy: &ConfigPolicy) -> impl Iterator<Item = &str> {
     let pairs =
         PAIRS.iter().filter(|pair| pair.kind != Kind::Devices).flat_map(|pair| [Some(pair.npu), pair.gpu]).flatten();
     pairs.chain(WATCHED.iter().map(|watched| watched.name)).chain(policy.env.watch.iter().map(String::as_str))

@@ -57,6 +57,6 @@ pub(super) fn device_signs(pack: &Pack) -> DeviceSigns {
 }
 
 /// The device that the signs of a pack point to; `None` if they are even.
-pub fn device_of(pack: &Pack) -> Option<Device> {
+pub(crate) fn device_of(pack: &Pack) -> Option<Device> {
     device_signs(pack).device
 }

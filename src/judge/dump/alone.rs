@@ -24,7 +24,7 @@ use crate::result::unit::{Culprit, CulpritKind, VisibleDefect, unit_place};
 use crate::verdict::{CheckId, Side};
 
 /// Metric of a culprit: number of collectives before it, by which culprits of several ranks are put in order.
-pub const COLLECTIVES: &str = "collectives";
+pub(crate) const COLLECTIVES: &str = "collectives";
 
 /// Calls that return the same data in another view: uninitialised memory stays uninitialised.
 const VIEWS: [&str; 16] = [
@@ -258,7 +258,7 @@ fn is_parameter(culprit: &Culprit) -> bool {
 }
 
 /// The finding that a culprit stands for.
-pub fn culprit_finding(culprit: &Culprit) -> Finding {
+pub(crate) fn culprit_finding(culprit: &Culprit) -> Finding {
     let rule = if culprit.kind.is_minor() { &rules::SATURATED } else { &rules::NON_FINITE };
     let what = match culprit.kind {
         CulpritKind::Tensor(_) if is_parameter(culprit) => "parameter",
@@ -280,7 +280,7 @@ pub fn culprit_finding(culprit: &Culprit) -> Finding {
 }
 
 /// Findings about parts of a dump's files that could not be used, and about tensors without statistics.
-pub fn gap_findings(dump: &Dump, scan: &DumpScan, at: StepRank) -> Vec<Finding> {
+pub(crate) fn gap_findings(dump: &Dump, scan: &DumpScan, at: StepRank) -> Vec<Finding> {
     let unit = unit_place(at.step, at.rank);
     let damaged = |damage: &DumpDamage| {
         let rule = match damage.kind {

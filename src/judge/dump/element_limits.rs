@@ -10,11 +10,11 @@ use crate::policy::dump::{DirectionName, DumpPolicy, LimitRule};
 use crate::read::dump::name::{Direction, OpName};
 
 /// Share of the elements outside `rtol` and `atol`.
-pub const ALLCLOSE: &str = "allclose";
+pub(crate) const ALLCLOSE: &str = "allclose";
 /// Cosine similarity.
 pub const COSINE: &str = "cosine";
 /// Largest relative error of an element.
-pub const MAX_RELATIVE: &str = "max-relative";
+pub(crate) const MAX_RELATIVE: &str = "max-relative";
 
 /// All of them, in the order of the policy's keys.
 pub const KINDS: [&str; 3] = [ALLCLOSE, COSINE, MAX_RELATIVE];

@@ -83,7 +83,7 @@ pub struct UncountedTensors {
 
 /// A unit's errors, followed through its operations.
 #[derive(Debug)]
-pub struct UnitFlow {
+pub(crate) struct UnitFlow {
     /// One entry per operation of the comparison.
     pub flows: Vec<OperationFlow>,
     /// Use of every limit rule of the policy, in its order: true where the rule fitted something.

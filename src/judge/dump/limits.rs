@@ -13,7 +13,7 @@ pub struct ErrorBand {
 
 /// Factor by which an operation may amplify the error of its inputs without being suspected. The largest factor of a single
 /// operation in healthy runs is 4 (softmax backward); errors made by defects are 10 times larger.
-pub const AMPLIFICATION: f64 = 4.0;
+pub(crate) const AMPLIFICATION: f64 = 4.0;
 
 /// Number of roundings of a narrow type that add up in one operation: of partial sums stored in that type and of the result.
 const NARROW_ROUNDINGS: f64 = 8.0;
@@ -33,7 +33,7 @@ const WRONG_F32: f64 = 1e-3;
 const WRONG_F64: f64 = 1e-6;
 
 /// The band of a tensor whose loosest upstream type is `dtype`. Integers and unknown types get the band of fp32.
-pub fn band_of_dtype(dtype: Option<Dtype>) -> ErrorBand {
+pub(crate) fn band_of_dtype(dtype: Option<Dtype>) -> ErrorBand {
     let dtype = dtype.filter(|dtype| dtype.unit_roundoff() > 0.0).unwrap_or(Dtype::F32);
     let unit = dtype.unit_roundoff();
     match dtype {
@@ -49,13 +49,13 @@ pub fn band_of_dtype(dtype: Option<Dtype>) -> ErrorBand {
 /// A value of such a type has three or four bits, and a sum of many has more. Roundings of a relative size u point in any direction,
 /// so a sum of n values has a relative error of u/√n, and a norm has another u² from the squares.
 #[allow(clippy::cast_precision_loss, reason = "element counts are far below 2^53")]
-pub fn wrong_sums(dtype: Option<Dtype>, elements: u64) -> Option<f64> {
+pub(crate) fn wrong_sums(dtype: Option<Dtype>, elements: u64) -> Option<f64> {
     let unit = dtype.filter(|dtype| matches!(dtype, Dtype::F8E4M3 | Dtype::F8E5M2))?.unit_roundoff();
     Some(AMPLIFICATION * (NARROW_ROUNDINGS * unit / (elements.max(1) as f64).sqrt() + unit * unit))
 }
 
 /// The looser of two types: the one with the larger unit roundoff.
-pub fn looser_dtype(a: Option<Dtype>, b: Option<Dtype>) -> Option<Dtype> {
+pub(crate) fn looser_dtype(a: Option<Dtype>, b: Option<Dtype>) -> Option<Dtype> {
     match (a, b) {
         (Some(left), Some(right)) => Some(if left.unit_roundoff() >= right.unit_roundoff() { left } else { right }),
         (one, other) => one.or(other),

@@ -13,7 +13,7 @@ use crate::result::number::Number;
 use crate::result::operation::{OperationLine, State};
 
 /// Lines of the values of the operation at `order`, one per value.
-pub fn operation_lines<'a>(
+pub(crate) fn operation_lines<'a>(
     input: &'a UnitInput<'_>,
     flows: &'a [OperationFlow],
     order: usize,

@@ -3,7 +3,7 @@
 use crate::judge::rule::rules;
 
 /// Fact of a finding: values after its own that differ beyond noise, which are not judged where a waiver covers it.
-pub const BEHIND: &str = "behind";
+pub(crate) const BEHIND: &str = "behind";
 
 /// Fact of a finding of records without an order, none of which is the first.
 pub const UNORDERED: &str = "unordered";

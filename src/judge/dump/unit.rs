@@ -447,7 +447,7 @@ pub(super) fn stack_of(dump: &Dump, name: &str) -> Vec<String> {
 }
 
 /// Kind of data that a dump holds: `tensor`, `md5`, `xor`, `statistics`, or another task's name.
-pub fn kind_of_data(dump: &Dump) -> &str {
+pub(crate) fn kind_of_data(dump: &Dump) -> &str {
     if dump.task != "statistics" {
         return &dump.task;
     }
@@ -459,7 +459,7 @@ pub fn kind_of_data(dump: &Dump) -> &str {
 }
 
 /// Name of a basis, as the lines of `operations.jsonl` show it.
-pub fn basis_name(basis: Basis) -> &'static str {
+pub(crate) fn basis_name(basis: Basis) -> &'static str {
     match basis {
         Basis::Data => "data",
         Basis::Statistics => "statistics",

@@ -33,7 +33,7 @@ pub(super) fn is_trained(item: &Item<'_>) -> bool {
 const WEIGHTED: [&str; 9] = ["linear", "conv", "embedding", "norm", "addmm", "prelu", "bilinear", "lstm", "gru"];
 
 /// Whether a call, by its name, takes weights after the tensor that it is applied to.
-pub fn takes_weights(api: &str) -> bool {
+pub(crate) fn takes_weights(api: &str) -> bool {
     let api = api.to_ascii_lowercase();
     WEIGHTED.iter().any(|name| api.contains(name))
 }
@@ -66,7 +66,7 @@ const FEWEST: u64 = 16;
 
 /// Copies of trained inputs on the ranks of a step.
 #[derive(Debug, Default)]
-pub struct RankCopies {
+pub(crate) struct RankCopies {
     /// Records of both sides of each input, once for all ranks that agree, by hash of the row.
     known: ByHash<Vec<RankCopy>>,
     /// Hashes of the rows whose copies are equal over the ranks of the baseline and differ over those of the candidate.
@@ -108,7 +108,7 @@ impl RankCopy {
 
 impl RankCopies {
     /// Adds the trained inputs of a rank.
-    pub fn add(&mut self, input: &UnitInput<'_>) {
+    pub(crate) fn add(&mut self, input: &UnitInput<'_>) {
         let copies = input.comparison.operations.par_iter().flat_map_iter(|comparison| {
             let (baseline, candidate) = comparison.operations(input.baseline, input.candidate);
             let sides = baseline.zip(candidate).into_iter();
@@ -131,7 +131,7 @@ impl RankCopies {
     }
 
     /// Hashes of the rows of inputs whose copies are equal over the ranks of the baseline and differ over those of the candidate.
-    pub fn into_parted_rows(self) -> HashSet<u64> {
+    pub(crate) fn into_parted_rows(self) -> HashSet<u64> {
         self.parted
     }
 }
@@ -139,7 +139,7 @@ impl RankCopies {
 impl StepParameters {
     /// Largest, smallest and mean value and norm of the input of this row, for the baseline and the candidate; `None` if the step had
     /// no such input.
-    pub fn statistics_of(&self, row: &str) -> Option<&[[f64; 4]; 2]> {
+    pub(crate) fn statistics_of(&self, row: &str) -> Option<&[[f64; 4]; 2]> {
         self.0.get(&hash_of(&row))
     }
 

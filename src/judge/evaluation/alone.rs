@@ -42,7 +42,7 @@ fn damage(file: &AnswerFile) -> Vec<Finding> {
 }
 
 /// The invariant that answers are sound; `None` where there are no answers at all.
-pub fn answers_invariant(judged: &[JudgedGenerations], tallies: &[&AnswerTally]) -> Option<Looked> {
+pub(crate) fn answers_invariant(judged: &[JudgedGenerations], tallies: &[&AnswerTally]) -> Option<Looked> {
     if tallies.is_empty() {
         return None;
     }

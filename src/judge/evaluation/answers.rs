@@ -35,7 +35,7 @@ const MOST_PROMPTS: usize = 1 << 20;
 const BEYOND: (f64, f64) = (0.01, 2.0);
 
 /// Measures an answer, so that it can be added to a tally.
-pub fn measure_answer(answer: &Answer<'_>) -> AnswerMeasures {
+pub(crate) fn measure_answer(answer: &Answer<'_>) -> AnswerMeasures {
     measure(answer, REPEATS)
 }
 
@@ -83,7 +83,7 @@ impl Count {
 
 impl AnswerTally {
     /// Counts the answers of a file that is in memory.
-    pub fn from_generations(file: &Generations) -> Self {
+    pub(crate) fn from_generations(file: &Generations) -> Self {
         let mut tally = Self::default();
         file.answers().for_each(|answer| tally.add(measure_answer(&answer)));
         tally
@@ -148,7 +148,7 @@ impl AnswerTally {
     }
 
     /// Whether there are enough answers for a rule to fail.
-    pub fn is_enough(&self) -> bool {
+    pub(crate) fn is_enough(&self) -> bool {
         self.answers >= LEAST
     }
 
@@ -208,7 +208,7 @@ fn drift(all: &AnswerTally) -> Option<Severity> {
 }
 
 /// Findings about the answers of one run to `task`.
-pub fn answer_findings(task: &str, answers: &AnswerTally) -> Vec<Finding> {
+pub(crate) fn answer_findings(task: &str, answers: &AnswerTally) -> Vec<Finding> {
     let found = |kind: &Kind| {
         let severity = (kind.level)(answers)?;
         Some(about(kind, task, answers).with_severity(severity))
@@ -218,7 +218,7 @@ pub fn answer_findings(task: &str, answers: &AnswerTally) -> Vec<Finding> {
 
 /// Findings about the candidate's answers compared with the baseline's. Wrong answers that exceed the baseline's fail; those that both
 /// have alike are information.
-pub fn paired_answer_findings(task: &str, baseline: &AnswerTally, candidate: &AnswerTally) -> Vec<Finding> {
+pub(crate) fn paired_answer_findings(task: &str, baseline: &AnswerTally, candidate: &AnswerTally) -> Vec<Finding> {
     let found = |kind: &Kind| {
         let alone = (kind.level)(candidate)?;
         let ((candidate_count, candidate_all), (baseline_count, baseline_all)) =

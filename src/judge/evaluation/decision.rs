@@ -19,7 +19,7 @@ const FOUR_DIGITS: f64 = 1e4;
 const FACTOR: f64 = 3.0;
 
 /// A unit with its drop and the p-values that decide about it.
-pub struct TestedDrop<'a> {
+pub(crate) struct TestedDrop<'a> {
     /// The unit.
     pub unit: &'a EvaluationUnit,
     /// The drop.
@@ -46,7 +46,7 @@ pub(super) fn metric_finding(rule: &Rule, unit: &EvaluationUnit) -> Finding {
 }
 
 /// Returns the finding about a drop or gain, if it is large and sure enough for one.
-pub fn drop_finding(decided: &TestedDrop<'_>, policy: &EvaluationPolicy) -> Option<Finding> {
+pub(crate) fn drop_finding(decided: &TestedDrop<'_>, policy: &EvaluationPolicy) -> Option<Finding> {
     let TestedDrop { unit, drop, adjusted, better } = *decided;
     let alpha = policy.alpha.get();
     let alpha_warn = policy.alpha_warn.get().max(alpha);
@@ -133,7 +133,7 @@ pub(super) fn changed_answers_finding(unit: &EvaluationUnit, expected: f64, seve
 }
 
 /// The finding about a score outside of the band of a preset.
-pub fn outside_band_finding(unit: &EvaluationUnit, preset: EvaluationPreset) -> Option<Finding> {
+pub(crate) fn outside_band_finding(unit: &EvaluationUnit, preset: EvaluationPreset) -> Option<Finding> {
     let (baseline, candidate) = (unit.baseline?.0, unit.candidate?.0);
     let rounded = (candidate * FOUR_DIGITS).round() / FOUR_DIGITS;
     let (relative, absolute) = BAND;

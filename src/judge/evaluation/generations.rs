@@ -252,7 +252,7 @@ fn missing(paired: &PairedGenerations<'_>, unit: &GenerationUnit) -> Vec<Finding
 }
 
 /// Severity of `wrong` among `compared` generations that diverge without a tie: a few only warn.
-pub fn severity_of(wrong: u64, compared: u64) -> Severity {
+pub(crate) fn severity_of(wrong: u64, compared: u64) -> Severity {
     let most = (MOST_SHARE * compared as f64).max(1.0);
     if wrong as f64 > most { Severity::Fail } else { Severity::Warn }
 }

@@ -4,7 +4,7 @@ use crate::policy::evaluation::margin::{Margin, Margins, MetricScale};
 
 /// Margin of a metric.
 #[derive(Clone, Debug, PartialEq)]
-pub struct MetricMargin {
+pub(crate) struct MetricMargin {
     /// The margin, in the metric's unit or relative to the baseline's value.
     pub value: f64,
     /// Whether the margin is relative.
@@ -29,7 +29,7 @@ pub fn scale(metric: &str, values: impl IntoIterator<Item = f64>) -> Option<Metr
 }
 
 /// The margin of a metric of a task.
-pub fn metric_margin(task: &str, metric: &str, scale: Option<MetricScale>, given: &Margins) -> MetricMargin {
+pub(crate) fn metric_margin(task: &str, metric: &str, scale: Option<MetricScale>, given: &Margins) -> MetricMargin {
     let fits = |margin: &Margin| match margin {
         // A rate cannot drop by 1 or more, so the key was meant for another metric.
         Margin::Absolute(value) => scale != Some(MetricScale::Rate) || *value < 1.0,

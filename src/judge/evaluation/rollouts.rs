@@ -39,7 +39,7 @@ const LISTED: usize = 8;
 
 /// Answers of one folder, counted over all steps and by step.
 #[derive(Debug, Default)]
-pub struct RolloutTally {
+pub(crate) struct RolloutTally {
     /// Answers of all steps.
     pub all: AnswerTally,
     steps: BTreeMap<u64, AnswerCounts>,
@@ -47,7 +47,7 @@ pub struct RolloutTally {
 
 impl RolloutTally {
     /// Adds an answer.
-    pub fn add(&mut self, answer: AnswerMeasures) {
+    pub(crate) fn add(&mut self, answer: AnswerMeasures) {
         let (step, before) = (answer.step, self.all.counts());
         self.all.add(answer);
         let (Some(step), after) = (step, self.all.counts()) else { return };
@@ -65,7 +65,7 @@ impl RolloutTally {
 
 /// Rollouts of one folder of both runs.
 #[derive(Clone, Copy, Debug)]
-pub struct RolloutPair<'a> {
+pub(crate) struct RolloutPair<'a> {
     /// The candidate's folder.
     pub task: &'a str,
     /// The rollouts.
@@ -76,7 +76,7 @@ pub struct RolloutPair<'a> {
 
 /// Rollouts, judged.
 #[derive(Debug, Default)]
-pub struct JudgedRollouts {
+pub(crate) struct JudgedRollouts {
     /// A unit for each step.
     pub units: Vec<RolloutUnit>,
     /// Findings, each with the places of the units that it is about.
@@ -84,7 +84,7 @@ pub struct JudgedRollouts {
 }
 
 /// Judges the rollouts of one folder.
-pub fn judge_rollouts(pair: RolloutPair<'_>) -> JudgedRollouts {
+pub(crate) fn judge_rollouts(pair: RolloutPair<'_>) -> JudgedRollouts {
     let steps = rollout_steps(pair.rollouts.baseline, pair.rollouts.candidate);
     let mut judged =
         JudgedRollouts { units: steps.iter().map(|step| unit(&pair, step)).collect(), ..Default::default() };

@@ -22,7 +22,7 @@ use crate::verdict::Severity;
 ///
 /// # Errors
 /// Errors of the disk, where points lie there.
-pub fn add_own_findings(
+pub(crate) fn add_own_findings(
     pairing: &CurvePairing<'_>,
     declared: [&DeclaredSettings; 2],
     settings: LossSettings<'_>,

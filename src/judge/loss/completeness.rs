@@ -16,9 +16,9 @@ use crate::result::outcome::{Note, RuleOutcome};
 use crate::verdict::{Severity, Verdict};
 
 /// Rule about the share of the baseline's steps that were compared.
-pub const COVERAGE: &str = "coverage";
+pub(crate) const COVERAGE: &str = "coverage";
 /// Steps that are listed by number.
-pub const LISTED: usize = 100;
+pub(crate) const LISTED: usize = 100;
 /// Least number of equal values in a row of a frozen loss.
 const FROZEN: usize = 3;
 /// Least length of a constant curve that is reported.
@@ -52,7 +52,7 @@ pub fn judge(pair: &CurvePair<'_>, around: &Surroundings<'_, '_>, results: &mut 
 
 /// Whether every step of a metric is needed: of a loss, and of all metrics in reinforcement learning. A part is enough of a
 /// secondary metric.
-pub fn must_be_whole(role: Role, is_rl: bool) -> bool {
+pub(crate) fn must_be_whole(role: Role, is_rl: bool) -> bool {
     is_rl || matches!(role, Role::Loss | Role::EvalLoss)
 }
 
@@ -135,19 +135,19 @@ fn ranges(missing: &[(u64, u64)]) -> Vec<String> {
 }
 
 /// Steps at which one side only is not finite.
-pub fn one_sided_non_finite<'a>(points: &'a AlignedPoints<'a>) -> impl Iterator<Item = u64> + 'a {
+pub(crate) fn one_sided_non_finite<'a>(points: &'a AlignedPoints<'a>) -> impl Iterator<Item = u64> + 'a {
     points.iter().filter(|(_, b, c)| b.is_finite() != c.is_finite()).map(|(step, ..)| step)
 }
 
 /// The first step from which on the candidate is not finite to the end, while the baseline is.
-pub fn lasting_failure(points: &AlignedPoints<'_>) -> Option<u64> {
+pub(crate) fn lasting_failure(points: &AlignedPoints<'_>) -> Option<u64> {
     let values = points.baseline.iter().zip(points.candidate.iter()).rev();
     let broken = values.take_while(|(b, c)| b.is_finite() && !c.is_finite()).count();
     if broken == 0 { None } else { points.steps.get(points.len() - broken) }
 }
 
 /// Fails a metric of any kind that is not finite on the candidate side alone; adds nothing for other metrics.
-pub fn fail_non_finite(pair: &CurvePair<'_>, results: &mut RuleResults) {
+pub(crate) fn fail_non_finite(pair: &CurvePair<'_>, results: &mut RuleResults) {
     if pair.points.iter().any(|(_, b, c)| b.is_finite() && !c.is_finite()) {
         non_finite(pair, results);
     }

@@ -28,7 +28,7 @@ struct Point {
 }
 
 /// The thinned curve for a result: paired steps, and steps that only one side has.
-pub fn downsample(pair: &CurvePair<'_>, noise: Option<&MetricNoise>) -> CurveSeries {
+pub(crate) fn downsample(pair: &CurvePair<'_>, noise: Option<&MetricNoise>) -> CurveSeries {
     let coverage = &pair.points.coverage;
     let whole = coverage.candidate_only == 0 && coverage.missing.is_empty();
     let small = pair.baseline.series.steps.len() + pair.candidate.series.steps.len() < WITH_UNPAIRED;
@@ -53,7 +53,7 @@ pub fn downsample(pair: &CurvePair<'_>, noise: Option<&MetricNoise>) -> CurveSer
 }
 
 /// The thinned curve of the candidate alone.
-pub fn one_sided_series(series: &Series) -> CurveSeries {
+pub(crate) fn one_sided_series(series: &Series) -> CurveSeries {
     let at = |index: usize| {
         let (step, value) = (series.steps.get(index)?, *series.values.get(index)?);
         Some(Point { step, baseline: None, candidate: Some(value) })

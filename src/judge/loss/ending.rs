@@ -15,7 +15,7 @@ const WIDTH: usize = 240;
 const HEADLINE: usize = 60;
 
 /// The error that ended a run with these files; of several errors the one whose kind comes first.
-pub fn ending_error(files: &[CurveFile]) -> Option<Ended> {
+pub(crate) fn ending_error(files: &[CurveFile]) -> Option<Ended> {
     let told = files.iter().filter_map(|file| Some((file, file.told.ending.error.as_ref()?)));
     let (_, error) = told.min_by_key(|(file, error)| (error.kind, error.file.is_none(), file.path.as_str()))?;
     Some(ended_by(error, last_step(files)))
@@ -46,7 +46,7 @@ pub fn last_step(files: &[CurveFile]) -> Option<u64> {
 }
 
 /// The finding about the error that ended a run, for a run without a baseline.
-pub fn error_finding(files: &[CurveFile]) -> Option<Finding> {
+pub(crate) fn error_finding(files: &[CurveFile]) -> Option<Finding> {
     let ended = ending_error(files)?;
     let path = files.iter().find(|file| file.told.ending.error.is_some()).map(|file| file.path.as_str());
     Some(finding_about(&ended, path.unwrap_or_default()))
@@ -94,7 +94,7 @@ fn failed_part(message: &str) -> [&'static str; 2] {
 
 /// The finding about the candidate's error in a pair: incomplete where the candidate stopped before the baseline's last step, a
 /// note where both runs end in an error, and a warning otherwise.
-pub fn error_finding_of_pair(baseline: &[CurveFile], candidate: &[CurveFile]) -> Option<Finding> {
+pub(crate) fn error_finding_of_pair(baseline: &[CurveFile], candidate: &[CurveFile]) -> Option<Finding> {
     let finding = error_finding(candidate)?;
     let is_missing = last_step(candidate) < last_step(baseline);
     let severity = match (ending_error(baseline), is_missing) {
@@ -106,7 +106,7 @@ pub fn error_finding_of_pair(baseline: &[CurveFile], candidate: &[CurveFile]) ->
 }
 
 /// The finding about a log that stops before the steps that it declares.
-pub fn early_end_finding(files: &[CurveFile]) -> Option<Finding> {
+pub(crate) fn early_end_finding(files: &[CurveFile]) -> Option<Finding> {
     files.iter().filter(|file| file.told.is_log).find_map(|file| {
         let told = &file.told;
         let loss = file.series.iter().find(|series| metric::role(&metric::canonical(series.name())) == Role::Loss)?;
@@ -123,7 +123,7 @@ pub fn early_end_finding(files: &[CurveFile]) -> Option<Finding> {
 }
 
 /// State of the invariant that a run reaches its end without an error.
-pub fn end_invariant(files: &[CurveFile], findings: &[Finding]) -> Looked {
+pub(crate) fn end_invariant(files: &[CurveFile], findings: &[Finding]) -> Looked {
     let logs = files.iter().filter(|file| file.told.is_log).count();
     if logs == 0 {
         return Looked::not(Invariant::EndOfRun, "no-text-log");

@@ -13,7 +13,7 @@ use crate::verdict::Side;
 
 /// Use that the gate makes of the compared steps of a curve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CurveUse {
+pub(crate) enum CurveUse {
     /// Rules judge them.
     Judged,
     /// They are shown, and no rule judges them.
@@ -24,13 +24,13 @@ pub enum CurveUse {
 
 /// Whether a verdict can rest on a judged metric. It cannot rest on the learning rate and other settings: they are inputs of the
 /// run, and nothing that it computed.
-pub fn carries_verdict(role: Role) -> bool {
+pub(crate) fn carries_verdict(role: Role) -> bool {
     !matches!(role, Role::LearningRate | Role::Constant)
 }
 
 /// Number of pairs of values that show nothing, which is all of them or none: all of them where every value of both sides is
 /// zero, or where all are one and the same number. A single pair that is not zero does show something.
-pub fn count_trivial(pairs: impl Iterator<Item = (f64, f64)>) -> u64 {
+pub(crate) fn count_trivial(pairs: impl Iterator<Item = (f64, f64)>) -> u64 {
     let mut pairs = pairs.peekable();
     let Some((first, _)) = pairs.peek().copied() else { return 0 };
     let (mut count, mut is_one) = (0, first.is_finite());
@@ -43,7 +43,7 @@ pub fn count_trivial(pairs: impl Iterator<Item = (f64, f64)>) -> u64 {
 }
 
 /// The account of a curve: the number of its steps in each state.
-pub fn curve_evidence(pair: &CurvePair<'_>, used: CurveUse) -> Evidence {
+pub(crate) fn curve_evidence(pair: &CurvePair<'_>, used: CurveUse) -> Evidence {
     let mut evidence = match pair.points.by {
         PairedBy::Window => by_window(pair),
         PairedBy::Step if logs_differ(pair) => by_window(pair),
@@ -72,7 +72,7 @@ fn sources(pair: &CurvePair<'_>, evidence: &mut Evidence) {
 }
 
 /// Counts the same for one source.
-pub fn add_source_evidence(side: Side, path: &str, series: &Series, evidence: &mut Evidence) {
+pub(crate) fn add_source_evidence(side: Side, path: &str, series: &Series, evidence: &mut Evidence) {
     let unplaced = series.order.unplaced;
     if unplaced > 0 {
         evidence.damaged = evidence.damaged.saturating_add(unplaced);

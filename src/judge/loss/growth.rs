@@ -39,7 +39,7 @@ fn norms(files: &[CurveFile]) -> Option<LayerNorms> {
 }
 
 /// Norms over the layers of one run, with the finding about their growth; `None` without norms by layer.
-pub fn growth_of_run(files: &[CurveFile]) -> Option<(Growth, Option<Finding>)> {
+pub(crate) fn growth_of_run(files: &[CurveFile]) -> Option<(Growth, Option<Finding>)> {
     let found = run_growth(&norms(files)?)?;
     let per_layer = found.line.slope.abs().exp();
     let grows = found.layers.len() >= LEAST_LAYERS
@@ -53,7 +53,7 @@ pub fn growth_of_run(files: &[CurveFile]) -> Option<(Growth, Option<Finding>)> {
 }
 
 /// Differences of both runs over the layers, with the finding about them; `None` without norms by layer on both sides.
-pub fn growth_of_pair(baseline: &[CurveFile], candidate: &[CurveFile]) -> Option<(Growth, Option<Finding>)> {
+pub(crate) fn growth_of_pair(baseline: &[CurveFile], candidate: &[CurveFile]) -> Option<(Growth, Option<Finding>)> {
     let found = difference_growth(&norms(baseline)?, &norms(candidate)?)?;
     let is_long = found.layers.len() >= LEAST_LAYERS;
     let is_jump = |(layer, factor): (u64, f64)| {
@@ -111,7 +111,7 @@ fn growth_finding(growth: &Growth, severity: Severity) -> Finding {
 }
 
 /// State of the invariant that norms do not grow from layer to layer.
-pub fn growth_invariant(found: Option<&(Growth, Option<Finding>)>) -> Looked {
+pub(crate) fn growth_invariant(found: Option<&(Growth, Option<Finding>)>) -> Looked {
     match found {
         None => Looked::not(Invariant::NormsByLayer, "no-norms-by-layer"),
         Some((growth, _)) if growth.by_layer.len() < LEAST_LAYERS => Looked::not(Invariant::NormsByLayer, "few-layers"),

@@ -17,7 +17,7 @@ use crate::verdict::{Profile, Verdict};
 /// 0.98 with dropout, -0.25 to 0.2 with another data order).
 const TOGETHER: f64 = 0.9;
 /// Correlation of the changes below which the two runs do not see the same data.
-pub const APART: f64 = 0.3;
+pub(crate) const APART: f64 = 0.3;
 /// Largest share of the steps that may differ in one direction: randomness moves a loss both ways, a defect one way.
 const ONE_SIDED: f64 = 0.8;
 /// Factor of the limit up to which randomness may move the mean.
@@ -26,12 +26,12 @@ const RANDOM_FACTOR: f64 = 2.0;
 const CONCENTRATED: f64 = 0.25;
 /// Factor from one step to the next above which an onset is abrupt (measured: noise grows by up to 3 times, a change of what is
 /// trained by 1000 times).
-pub const ABRUPT: f64 = 20.0;
+pub(crate) const ABRUPT: f64 = 20.0;
 /// Largest factor by which noise grows from one step to the next (measured).
 const GROWTH: f64 = 3.0;
 /// Least number of evaluations that are judged by their mean: the first evaluations, where the loss falls fastest, dominate the
 /// mean of fewer.
-pub const EVALUATIONS: usize = 20;
+pub(crate) const EVALUATIONS: usize = 20;
 
 /// Mode, limits and profile that a loss is judged by.
 #[derive(Clone, Copy, Debug)]
@@ -264,7 +264,7 @@ fn correlation(measures: &CurveMeasures, weights: Weights) -> Option<f64> {
 
 /// Whether the runs see different data: their changes correlate less than chance explains for runs on the same data, and the mean
 /// difference is beyond its limit.
-pub fn sees_other_data(measures: &CurveMeasures, weights: Weights, mean: LimitPair) -> bool {
+pub(crate) fn sees_other_data(measures: &CurveMeasures, weights: Weights, mean: LimitPair) -> bool {
     let seldom = |together: f64| measures.together.is_some_and(|all| is_below(together, TOGETHER, all.changes));
     correlation(measures, weights).is_some_and(|together| together < APART && seldom(together))
         && mean.warn.is_some_and(|warn| measures.mean_rel > warn)
@@ -294,7 +294,7 @@ fn together(measures: &CurveMeasures, context: &LevelContext<'_>, random: bool, 
 
 /// Judges a loss on held-out data by its level and its end only. The median is the level of few points; their mean, which also
 /// shows a fault in the middle, only warns.
-pub fn judge_eval(measures: &CurveMeasures, paired: usize, limits: &CurveLimits, results: &mut RuleResults) {
+pub(crate) fn judge_eval(measures: &CurveMeasures, paired: usize, limits: &CurveLimits, results: &mut RuleResults) {
     let rule = |rule, value, limits| MeasuredRule {
         rule,
         code: &code::MEAN,
@@ -325,7 +325,7 @@ pub fn judge_eval(measures: &CurveMeasures, paired: usize, limits: &CurveLimits,
 }
 
 /// Judges a gradient norm or an auxiliary loss: by the mean, with room for their noise.
-pub fn judge_noisy(role: Role, measures: &CurveMeasures, limits: &CurveLimits, results: &mut RuleResults) {
+pub(crate) fn judge_noisy(role: Role, measures: &CurveMeasures, limits: &CurveLimits, results: &mut RuleResults) {
     let (rule, code) = match role {
         Role::GradNorm => ("grad_norm_mean_rel", &code::GRAD_NORM),
         _ => ("mean_rel", &code::MEAN),
@@ -342,7 +342,7 @@ pub fn judge_noisy(role: Role, measures: &CurveMeasures, limits: &CurveLimits, r
 }
 
 /// The change of a mean relative to the baseline's, in its worse direction; 0 where it became better.
-pub fn worsening(difference: f64, baseline: f64, more_is_better: bool) -> f64 {
+pub(crate) fn worsening(difference: f64, baseline: f64, more_is_better: bool) -> f64 {
     let worse = if more_is_better { -difference } else { difference };
     if worse <= 0.0 { 0.0 } else { relative_difference(baseline.abs(), baseline.abs() + worse, 0.0) }
 }

@@ -21,7 +21,7 @@ impl LimitPair {
     }
 
     /// No limit: shown only.
-    pub const NONE: Self = Self { warn: None, fail: None };
+    pub(crate) const NONE: Self = Self { warn: None, fail: None };
 
     /// Both limits, raised by these amounts: of the warning limit, and of the failing one.
     #[must_use]
@@ -43,7 +43,7 @@ impl LimitPair {
 
 /// Number of steps of `n` that may lie outside the spread: one in a hundred, and none of fewer than 50. Healthy runs from different
 /// weights spike more: one in twenty is allowed there, up to the length of one excursion, if that is more.
-pub fn allowed_outside(n: usize, weights: Weights) -> usize {
+pub(crate) fn allowed_outside(n: usize, weights: Weights) -> usize {
     let share = if n < 50 { 0 } else { n / 100 };
     match weights {
         Weights::Same => share,
@@ -56,7 +56,7 @@ pub fn allowed_outside(n: usize, weights: Weights) -> usize {
 /// An excursion that the median does not remove lasted longer than noise does. With different weights it only warns while it is
 /// shorter than the whole window of the median: excursions of healthy runs were seen to last 8 steps.
 #[allow(clippy::cast_precision_loss, reason = "a few steps")]
-pub fn longest_run_limits(weights: Weights) -> LimitPair {
+pub(crate) fn longest_run_limits(weights: Weights) -> LimitPair {
     let (taken_out, filled) = (TAKEN_OUT as f64, WINDOW_FILLED as f64);
     match weights {
         Weights::Same => LimitPair { warn: None, fail: Some(taken_out) },
@@ -65,7 +65,7 @@ pub fn longest_run_limits(weights: Weights) -> LimitPair {
 }
 
 /// Number of single steps of `n` outside the spread that the rolling median may remove: one in twenty.
-pub fn allowed_single(n: usize) -> usize {
+pub(crate) fn allowed_single(n: usize) -> usize {
     n / 20
 }
 

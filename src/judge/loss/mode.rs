@@ -55,12 +55,12 @@ impl ResolvedMode {
     }
 
     /// Whether the limits are loose although the policy does not ask for that.
-    pub fn is_loose_unasked(&self) -> bool {
+    pub(crate) fn is_loose_unasked(&self) -> bool {
         !self.declared && self.weights == Weights::Own
     }
 
     /// Whether the declared mode is looser than the equal first steps require.
-    pub fn is_too_loose(&self) -> bool {
+    pub(crate) fn is_too_loose(&self) -> bool {
         let equal = self.first.is_some_and(|first| first.value <= FORWARD_NOISE / 100.0);
         let equal = equal && self.start == Some(Start::Same);
         self.declared && self.weights == Weights::Own && equal

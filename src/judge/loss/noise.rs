@@ -78,11 +78,11 @@ impl RecordedCurve {
 
 impl NoiseBand {
     /// The layout of curves alone.
-    pub const LAYOUT: u32 = 1;
+    pub(crate) const LAYOUT: u32 = 1;
     /// The layout with dumps.
-    pub const LAYOUT_WITH_DUMPS: u32 = 2;
+    pub(crate) const LAYOUT_WITH_DUMPS: u32 = 2;
     /// The layout with runs.
-    pub const LAYOUT_WITH_RUNS: u32 = 3;
+    pub(crate) const LAYOUT_WITH_RUNS: u32 = 3;
 
     /// A band without any comparison yet.
     pub fn new(runs: Vec<String>) -> Self {
@@ -90,12 +90,12 @@ impl NoiseBand {
     }
 
     /// The band with the noise of dumps, in the layout that this needs.
-    pub fn with_dumps(self, dumps: Vec<UnitNoise>) -> Self {
+    pub(crate) fn with_dumps(self, dumps: Vec<UnitNoise>) -> Self {
         Self { dumps, ..self }.in_layout()
     }
 
     /// The band with the curves of its runs, in the layout that this needs.
-    pub fn with_sample(self, sample: Vec<SampleRun>) -> Self {
+    pub(crate) fn with_sample(self, sample: Vec<SampleRun>) -> Self {
         Self { sample, ..self }.in_layout()
     }
 
@@ -110,7 +110,7 @@ impl NoiseBand {
     }
 
     /// Whether this version reads the layout, and the file holds only content that its layout allows.
-    pub fn is_known_layout(&self) -> bool {
+    pub(crate) fn is_known_layout(&self) -> bool {
         match self.precision_gate_noise {
             Self::LAYOUT => self.dumps.is_empty() && self.sample.is_empty(),
             Self::LAYOUT_WITH_DUMPS => self.sample.is_empty(),
@@ -207,7 +207,7 @@ impl MetricNoise {
     }
 
     /// The relative difference from the baseline at `step` that a curve may have without standing out.
-    pub fn band_at(&self, step: u64) -> Number {
+    pub(crate) fn band_at(&self, step: u64) -> Number {
         let index = self.envelope.partition_point(|(known, _)| *known < step);
         let around = self.envelope.get(index).or_else(|| self.envelope.last());
         Number(around.map_or(0.0, |(_, value)| self.limits(*value).fail.unwrap_or(*value)))

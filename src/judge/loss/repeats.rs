@@ -28,7 +28,7 @@ const OTHER: f64 = 0.25;
 
 /// Difference between two runs which shows that they are no repeats of each other.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RepeatDifference {
+pub(crate) struct RepeatDifference {
     /// The difference in words.
     pub why: String,
     /// Whether another model, data set or setting explains it, rather than another seed.
@@ -39,7 +39,7 @@ pub struct RepeatDifference {
 ///
 /// # Errors
 /// Errors of the disk, where points lie there.
-pub fn repeat_difference(
+pub(crate) fn repeat_difference(
     pairing: &CurvePairing<'_>,
     measured: &[(String, RepeatMeasures)],
 ) -> Result<Option<RepeatDifference>> {

@@ -11,10 +11,13 @@ mod mismatch;
 mod rules;
 mod trend;
 
-pub use delay::{Rooms, Widened, level_rooms, reached_by_two_windows};
-pub use measured::{TREND_FROM, TrendMeasure};
-pub use mismatch::level_alone;
-pub use rules::{NAMES, clip_levels, trend_measures};
+pub use delay::{Rooms, Widened};
+pub(crate) use delay::{level_rooms, reached_by_two_windows};
+pub(crate) use measured::TREND_FROM;
+pub use measured::TrendMeasure;
+pub(crate) use mismatch::level_alone;
+pub use rules::NAMES;
+pub(crate) use rules::{clip_levels, trend_measures};
 pub use trend::{Trend, Window};
 
 use super::judged::JudgedCurve;
@@ -36,19 +39,19 @@ use crate::result::unit::{CurveUnit, CurveWindows, Evidence};
 use crate::verdict::{Profile, Verdict};
 
 /// Name of the mode in results.
-pub const MODE: &str = "rl";
+pub(crate) const MODE: &str = "rl";
 
 /// Roles of metrics other than the reward that distinguish a run on another path from a run that is just late.
 const WITNESSES: [Role; 4] = [Role::Length, Role::Truncation, Role::Kl, Role::Entropy];
 
 /// Whether a metric other than the reward can show that a run took another path.
-pub fn is_witness(pair: &PairedSources<'_>) -> bool {
+pub(crate) fn is_witness(pair: &PairedSources<'_>) -> bool {
     pair.is_rl && WITNESSES.contains(&pair.role)
 }
 
 /// Whether such a metric shows that the run took another path: one of its rules warns, by limits that allow the delay of a healthy
 /// run.
-pub fn witness_warns(pair: &CurvePair<'_>, noise: Option<&MetricNoise>) -> bool {
+pub(crate) fn witness_warns(pair: &CurvePair<'_>, noise: Option<&MetricNoise>) -> bool {
     let beyond =
         |measured: TrendMeasure| limits_by_noise(&measured, noise).warn.is_some_and(|warn| measured.value > warn);
     trend_measures(pair.role, &pair.metric, &Trend::new(pair.points.iter())).into_iter().any(beyond)
@@ -87,7 +90,7 @@ pub fn judge(
 ///
 /// # Errors
 /// Errors of the disk, where its points lie there.
-pub fn judge_alone(
+pub(crate) fn judge_alone(
     (metric, rank): &(String, Option<u64>),
     source: &StoredSource<'_>,
     settings: LossSettings<'_>,
@@ -139,7 +142,7 @@ fn limits_by_noise(measured: &TrendMeasure, noise: Option<&MetricNoise>) -> Limi
 }
 
 /// Means of windows for the picture; `None` for curves that are too short, or not of reinforcement learning.
-pub fn windows_of_pair(pair: &CurvePair<'_>) -> Option<CurveWindows> {
+pub(crate) fn windows_of_pair(pair: &CurvePair<'_>) -> Option<CurveWindows> {
     if !pair.is_rl {
         return None;
     }
@@ -147,7 +150,7 @@ pub fn windows_of_pair(pair: &CurvePair<'_>) -> Option<CurveWindows> {
 }
 
 /// Means of the windows of a trend; `None` where it is too short.
-pub fn windows_of_trend(trend: &Trend) -> Option<CurveWindows> {
+pub(crate) fn windows_of_trend(trend: &Trend) -> Option<CurveWindows> {
     let windows = trend.windows();
     (trend.len() >= TREND_FROM).then(|| CurveWindows {
         to_step: windows.iter().map(|window| window.to_step).collect(),
@@ -157,7 +160,7 @@ pub fn windows_of_trend(trend: &Trend) -> Option<CurveWindows> {
 }
 
 /// Values of the rules whose limits recorded repeats replace; `None` without such rules.
-pub fn trend_repeat_measures(pair: &CurvePair<'_>) -> Option<RepeatMeasures> {
+pub(crate) fn trend_repeat_measures(pair: &CurvePair<'_>) -> Option<RepeatMeasures> {
     // Both orders are measured, because neither repeat is the baseline.
     let swapped = pair.points.iter().map(|(step, b, c)| (step, c, b));
     let both = [Trend::new(pair.points.iter()), Trend::new(swapped)];
@@ -168,7 +171,7 @@ pub fn trend_repeat_measures(pair: &CurvePair<'_>) -> Option<RepeatMeasures> {
 }
 
 /// Judges a setting that is logged at every step.
-pub fn judge_constant(pair: &CurvePair<'_>, results: &mut RuleResults) {
+pub(crate) fn judge_constant(pair: &CurvePair<'_>, results: &mut RuleResults) {
     let Some(largest) = constant_difference(pair.points.iter()) else { return };
     results.judge_measured(MeasuredRule {
         rule: "constant",
@@ -183,7 +186,7 @@ pub fn judge_constant(pair: &CurvePair<'_>, results: &mut RuleResults) {
 
 /// The largest relative difference of a setting: over all steps, or only at the first step if the baseline's own value changes,
 /// because an adaptive controller changes it by what was sampled.
-pub fn constant_difference(points: impl Iterator<Item = (u64, f64, f64)>) -> Option<CurvePoint> {
+pub(crate) fn constant_difference(points: impl Iterator<Item = (u64, f64, f64)>) -> Option<CurvePoint> {
     let finite: Vec<_> = points.filter(|(_, b, c)| b.is_finite() && c.is_finite()).collect();
     let (_, first, _) = *finite.first()?;
     let relative = |size: f64, b: f64| if size > 0.0 { (size / b.abs()).min(f64::MAX) } else { 0.0 };

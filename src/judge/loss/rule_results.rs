@@ -22,7 +22,7 @@ enum Weight {
 
 /// A rule with a measured value and limits.
 #[derive(Clone, Debug)]
-pub struct MeasuredRule {
+pub(crate) struct MeasuredRule {
     /// Stable name of the rule.
     pub rule: &'static str,
     /// The code of its finding.
@@ -59,27 +59,27 @@ impl RuleResults {
     }
 
     /// Adds a finding of `rule`, completed by `facts`.
-    pub fn add_finding(&mut self, rule: &Rule, facts: impl FnOnce(Finding) -> Finding) {
+    pub(crate) fn add_finding(&mut self, rule: &Rule, facts: impl FnOnce(Finding) -> Finding) {
         self.findings.push(facts(Finding::new(rule, self.place.clone())));
     }
 
     /// Whether there is a finding of `rule`.
-    pub fn has_finding(&self, rule: &Rule) -> bool {
+    pub(crate) fn has_finding(&self, rule: &Rule) -> bool {
         self.findings.iter().any(|finding| finding.is(rule))
     }
 
     /// Adds the outcome of a rule that was applied elsewhere.
-    pub fn add_outcome(&mut self, outcome: RuleOutcome) {
+    pub(crate) fn add_outcome(&mut self, outcome: RuleOutcome) {
         self.rules.push(outcome);
     }
 
     /// Applies `rules` and drops their findings, because a published rule decides.
-    pub fn show_beside_preset(&mut self, rules: impl FnOnce(&mut Self)) {
+    pub(crate) fn show_beside_preset(&mut self, rules: impl FnOnce(&mut Self)) {
         self.with_weight(Weight::Beside, rules);
     }
 
     /// Applies `rules` without verdicts, and drops their findings.
-    pub fn show_only(&mut self, rules: impl FnOnce(&mut Self)) {
+    pub(crate) fn show_only(&mut self, rules: impl FnOnce(&mut Self)) {
         self.with_weight(Weight::ShownOnly, rules);
     }
 
@@ -92,7 +92,7 @@ impl RuleResults {
     }
 
     /// Compares a measured value with its limits: adds the outcome, and a finding where it does not pass.
-    pub fn judge_measured(&mut self, measured: MeasuredRule) {
+    pub(crate) fn judge_measured(&mut self, measured: MeasuredRule) {
         let (_, direction) = RuleKind::held(measured.rule);
         let LimitPair { warn, fail } = measured.limits;
         let mut verdict = direction.verdict(measured.value, warn, fail).min(measured.at_worst);
@@ -122,7 +122,7 @@ impl RuleResults {
     }
 
     /// Adds the outcome of a published rule, and a finding where it does not pass.
-    pub fn judge_preset(&mut self, preset: Preset, outcome: PresetOutcome) {
+    pub(crate) fn judge_preset(&mut self, preset: Preset, outcome: PresetOutcome) {
         let verdict = match outcome.pass {
             Some(true) => Verdict::Pass,
             Some(false) => Verdict::Fail,

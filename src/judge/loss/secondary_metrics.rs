@@ -14,14 +14,14 @@ use crate::read::metric;
 use crate::verdict::Verdict;
 
 /// Relative difference up to which two learning rates are one schedule, printed with different digits.
-pub const SCHEDULE: f64 = 1e-3;
+pub(crate) const SCHEDULE: f64 = 1e-3;
 /// Limits of scores and rewards: reviewers of MindSpeed and ROLL ask for 2 %, and ROLL accepted 4 %.
-pub const SCORE: LimitPair = LimitPair::new(0.02, 0.04);
+pub(crate) const SCORE: LimitPair = LimitPair::new(0.02, 0.04);
 /// Number of first steps that are left out of a mean speed (MindSpeed's tests leave out as many).
 const WARM_UP: usize = 5;
 
 /// The largest difference of two schedules, relative to the rate, or to a hundredth of the peak where the rate is smaller.
-pub fn schedule_difference(points: impl Iterator<Item = (u64, f64, f64)>) -> Option<CurvePoint> {
+pub(crate) fn schedule_difference(points: impl Iterator<Item = (u64, f64, f64)>) -> Option<CurvePoint> {
     let finite: Vec<(u64, f64, f64)> = points.filter(|(_, b, c)| b.is_finite() && c.is_finite()).collect();
     let peak = finite.iter().map(|(_, b, c)| b.abs().max(c.abs())).fold(0.0, f64::max);
     let of = |(step, b, c): (u64, f64, f64)| {
@@ -32,7 +32,7 @@ pub fn schedule_difference(points: impl Iterator<Item = (u64, f64, f64)>) -> Opt
 }
 
 /// Judges the learning rate: if the schedules differ, the loss cannot be judged.
-pub fn judge_schedule(pair: &CurvePair<'_>, results: &mut RuleResults) {
+pub(crate) fn judge_schedule(pair: &CurvePair<'_>, results: &mut RuleResults) {
     let Some(largest) = schedule_difference(pair.points.iter()) else { return };
     results.judge_measured(MeasuredRule {
         rule: "learning_rate",
@@ -46,7 +46,7 @@ pub fn judge_schedule(pair: &CurvePair<'_>, results: &mut RuleResults) {
 }
 
 /// Judges by how much the mean of a score or reward is worse, with `room` for runs on different data. A better mean passes.
-pub fn judge_score(pair: &CurvePair<'_>, measures: &CurveMeasures, room: (f64, f64), results: &mut RuleResults) {
+pub(crate) fn judge_score(pair: &CurvePair<'_>, measures: &CurveMeasures, room: (f64, f64), results: &mut RuleResults) {
     let (difference, _) = measures.mean_difference;
     let worse = if pair.more_is_better() == Some(false) { difference } else { -difference };
     results.judge_measured(MeasuredRule {
@@ -62,7 +62,7 @@ pub fn judge_score(pair: &CurvePair<'_>, measures: &CurveMeasures, room: (f64, f
 }
 
 /// Applies limits that the policy names for a metric.
-pub fn judge_declared(
+pub(crate) fn judge_declared(
     pair: &CurvePair<'_>,
     own: &MetricPolicy,
     measures: &CurveMeasures,
@@ -116,7 +116,7 @@ fn steady(pair: &CurvePair<'_>) -> (f64, f64) {
 
 /// The relative change of the mean of a metric that no rule knows, if it is large: above a fifth, and above five times the
 /// baseline's median change from step to step. `None` for a smaller change and for any other metric.
-pub fn large_change(pair: &CurvePair<'_>, measures: Option<&CurveMeasures>) -> Option<f64> {
+pub(crate) fn large_change(pair: &CurvePair<'_>, measures: Option<&CurveMeasures>) -> Option<f64> {
     const SHARE: f64 = 0.2;
     const VARIATIONS: f64 = 5.0;
     if pair.is_rl || pair.role != Role::Other || metric::is_count(&pair.metric) {
@@ -131,7 +131,7 @@ pub fn large_change(pair: &CurvePair<'_>, measures: Option<&CurveMeasures>) -> O
 }
 
 /// Shows the relative change of the mean of a metric that no rule judges.
-pub fn show_change(measures: Option<&CurveMeasures>, results: &mut RuleResults) {
+pub(crate) fn show_change(measures: Option<&CurveMeasures>, results: &mut RuleResults) {
     let Some(measures) = measures else { return };
     let (difference, baseline) = measures.mean_difference;
     let value = if baseline.abs() > 0.0 { difference / baseline.abs() } else { 0.0 };

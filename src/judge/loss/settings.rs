@@ -19,7 +19,7 @@ pub struct LossSettings<'a> {
 }
 
 /// The policy's rules for a metric, by any spelling of its name.
-pub fn own_policy<'p>(metrics: &'p BTreeMap<String, MetricPolicy>, metric: &str) -> Option<&'p MetricPolicy> {
+pub(crate) fn own_policy<'p>(metrics: &'p BTreeMap<String, MetricPolicy>, metric: &str) -> Option<&'p MetricPolicy> {
     let is_spelling = |name: &str| metric::canonical(name) == metric;
     metrics.get(metric).or_else(|| metrics.iter().find(|(name, _)| is_spelling(name)).map(|(_, own)| own))
 }

@@ -19,7 +19,7 @@ use crate::result::finding::{Fact, Finding};
 use crate::verdict::{CheckId, Severity, Side};
 
 /// Adds the finding about a pair whose points could not be paired.
-pub fn add_obstacle(pair: &CurvePair<'_>, results: &mut RuleResults) {
+pub(crate) fn add_obstacle(pair: &CurvePair<'_>, results: &mut RuleResults) {
     let (baseline, candidate) = (&pair.baseline.series, &pair.candidate.series);
     match pair.obstacle() {
         Some(PairingObstacle::Counters) => results.add_finding(&code::COUNTERS, |finding| {
@@ -34,7 +34,7 @@ pub fn add_obstacle(pair: &CurvePair<'_>, results: &mut RuleResults) {
 }
 
 /// Adds notes about a pair's files and steps.
-pub fn add_source_notes(pair: &CurvePair<'_>, results: &mut RuleResults) {
+pub(crate) fn add_source_notes(pair: &CurvePair<'_>, results: &mut RuleResults) {
     if pair.points.by == PairedBy::Position && pair.obstacle().is_none() {
         let sides = [&pair.baseline, &pair.candidate];
         let counted = sides.into_iter().find(|source| source.notes.contains(&CurveNote::UnusedCounter));
@@ -135,12 +135,15 @@ fn order(side: Side, source: &CurveSource<'_>, results: &mut RuleResults) {
 }
 
 /// Findings about metrics of one run for which several files could be meant; `pairing` pairs the files of the run with themselves.
-pub fn unclear_file_findings(pairing: &CurvePairing<'_>, metrics: &BTreeMap<String, MetricPolicy>) -> Vec<Finding> {
+pub(crate) fn unclear_file_findings(
+    pairing: &CurvePairing<'_>,
+    metrics: &BTreeMap<String, MetricPolicy>,
+) -> Vec<Finding> {
     unpaired_findings(pairing, metrics).into_iter().filter(is_of_candidate).collect()
 }
 
 /// Adds notes about the file of a curve of one run.
-pub fn add_candidate_notes(pair: &CurvePair<'_>, results: &mut RuleResults) {
+pub(crate) fn add_candidate_notes(pair: &CurvePair<'_>, results: &mut RuleResults) {
     add_source_notes(pair, results);
     results.findings.retain(is_of_candidate);
 }
@@ -150,7 +153,7 @@ fn is_of_candidate(finding: &Finding) -> bool {
 }
 
 /// Findings about metrics that could not be paired.
-pub fn unpaired_findings(pairing: &CurvePairing<'_>, metrics: &BTreeMap<String, MetricPolicy>) -> Vec<Finding> {
+pub(crate) fn unpaired_findings(pairing: &CurvePairing<'_>, metrics: &BTreeMap<String, MetricPolicy>) -> Vec<Finding> {
     let (unpaired, in_rl) = (&pairing.unpaired, pairing.has_rl());
     let mut findings: Vec<Finding> = unpaired.iter().filter_map(|unpaired| finding(unpaired, in_rl, metrics)).collect();
     findings.extend(missing_metrics_finding(unpaired, metrics));

@@ -8,9 +8,9 @@ use crate::compare::curve::{CurveMeasures, HEAD};
 
 /// Largest relative difference of one forward pass between two platforms (measured: 4e-6; accepted by MindSpore Transformers'
 /// worked example: 1e-4).
-pub const FORWARD_NOISE: f64 = 1e-4;
+pub(crate) const FORWARD_NOISE: f64 = 1e-4;
 /// Largest relative difference after the first updates from the same weights; it is the failing limit of the head.
-pub const UPDATE_NOISE: f64 = 2e-3;
+pub(crate) const UPDATE_NOISE: f64 = 2e-3;
 /// Share of the next differences below which a first difference is no chance: Student's t with four degrees of freedom lies below
 /// it once in a thousand times (its density at 0 is 0.375).
 const NO_CHANCE: f64 = 1e-3 / 0.75;
@@ -32,7 +32,7 @@ pub enum Start {
 
 impl Start {
     /// Result for a loss; `None` where no step is finite on both sides.
-    pub fn from_measures(measures: &CurveMeasures) -> Option<Self> {
+    pub(crate) fn from_measures(measures: &CurveMeasures) -> Option<Self> {
         let first = measures.first?;
         if first.value > FORWARD_NOISE {
             return Some(Self::Differs);

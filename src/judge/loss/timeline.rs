@@ -16,7 +16,7 @@ use crate::result::run::{Course, Event, EventKind};
 ///
 /// # Errors
 /// Errors of the disk, where points lie there.
-pub fn course_of_run(files: &[CurveFile], updates: Option<&UpdateHistory>) -> Result<Course> {
+pub(crate) fn course_of_run(files: &[CurveFile], updates: Option<&UpdateHistory>) -> Result<Course> {
     let skipped = skipped_steps(updates);
     let mut course =
         Course { last_step: ending::last_step(files), ended: ending::ending_error(files), ..Course::default() };
@@ -42,7 +42,7 @@ pub fn course_of_run(files: &[CurveFile], updates: Option<&UpdateHistory>) -> Re
 }
 
 /// Whether a course holds anything worth showing.
-pub fn is_telling(course: &Course) -> bool {
+pub(crate) fn is_telling(course: &Course) -> bool {
     course.skipped.is_some()
         || course.ended.is_some()
         || course.first_non_finite_gradient.is_some()

@@ -55,14 +55,14 @@ pub fn judge(pairing: &CurvePairing<'_>) -> Option<Finding> {
 }
 
 /// The finding about skipped updates of one run.
-pub fn skipped_finding(pairing: &CurvePairing<'_>) -> Option<Finding> {
+pub(crate) fn skipped_finding(pairing: &CurvePairing<'_>) -> Option<Finding> {
     let [.., candidate] = &pairing.updates;
     let skipped = count(candidate.as_ref()?);
     severity(in_f64(skipped.skipped), skipped.of).map(|severity| finding(&skipped, severity))
 }
 
 /// The finding about updates of one run that took place with gradients that had overflowed.
-pub fn overflow_finding(updates: Option<&UpdateHistory>) -> Option<Finding> {
+pub(crate) fn overflow_finding(updates: Option<&UpdateHistory>) -> Option<Finding> {
     let updates = updates?;
     let broken = || updates.records.iter().enumerate().filter(|(_, record)| record.overflowed > 0);
     let (count, of) = (broken().count(), updates.records.len());
@@ -81,7 +81,7 @@ pub fn overflow_finding(updates: Option<&UpdateHistory>) -> Option<Finding> {
 }
 
 /// The same finding for two runs: a note if the baseline has a failing one as well.
-pub fn overflow_finding_of_pair(pairing: &CurvePairing<'_>) -> Option<Finding> {
+pub(crate) fn overflow_finding_of_pair(pairing: &CurvePairing<'_>) -> Option<Finding> {
     let [baseline, candidate] = pairing.updates.each_ref().map(|updates| overflow_finding(updates.as_ref()));
     let is_alike = baseline.is_some_and(|finding| finding.severity == Severity::Fail);
     candidate.map(|finding| if is_alike { finding.with_severity(Severity::Info) } else { finding })

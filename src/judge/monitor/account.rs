@@ -14,7 +14,7 @@ type Group = (MonitorKind, u64);
 
 /// Account of paired rows while they are walked over.
 #[derive(Debug, Default)]
-pub struct RowAccount {
+pub(crate) struct RowAccount {
     evidence: Evidence,
     /// Rows that are finite on the candidate side only.
     pub(super) blind: u64,
@@ -48,7 +48,7 @@ enum State {
 
 impl RowAccount {
     /// Counts the rows of a step, which come in the order in which the step computes them.
-    pub fn step(&mut self, pairs: &[MonitorRowPair]) {
+    pub(crate) fn step(&mut self, pairs: &[MonitorRowPair]) {
         let last = last_finite(pairs);
         for (place, pair) in pairs.iter().enumerate() {
             if pair.is_repeat {
@@ -95,7 +95,7 @@ impl RowAccount {
     }
 
     /// Returns the account of all rows. Rows of nothing but NaN count as not compared where their tensor is known from another step.
-    pub fn finish(&mut self) -> Evidence {
+    pub(crate) fn finish(&mut self) -> Evidence {
         let known =
             self.undecided.iter().filter(|(tensor, (kind, _))| self.known.contains(*tensor) || kind.is_parameter());
         let undecided: u64 = known.map(|(_, (_, rows))| rows).sum();

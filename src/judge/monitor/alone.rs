@@ -32,7 +32,7 @@ struct Updates {
 }
 
 /// The walk over the rows of a rank.
-pub struct LoneWalk {
+pub(crate) struct LoneWalk {
     rank: u64,
     /// Whether numbers are rounded, so that a small update may not show.
     is_rounded: bool,
@@ -49,7 +49,7 @@ pub struct LoneWalk {
 }
 
 /// Everything found in the rows of one rank.
-pub struct LoneWalkResult {
+pub(crate) struct LoneWalkResult {
     /// Findings about rows and parameters.
     pub findings: Vec<Finding>,
     /// The first row that is NaN or infinite.
@@ -64,7 +64,7 @@ pub struct LoneWalkResult {
 
 impl LoneWalk {
     /// Starts a walk over the tables of `rank`; `is_rounded` says whether their numbers are rounded.
-    pub fn new(rank: u64, is_rounded: bool) -> Self {
+    pub(crate) fn new(rank: u64, is_rounded: bool) -> Self {
         Self {
             rank,
             is_rounded,
@@ -78,7 +78,7 @@ impl LoneWalk {
     }
 
     /// Walks over the rows of a step.
-    pub fn step(&mut self, update: i64, step: MonitorStep) {
+    pub(crate) fn step(&mut self, update: i64, step: MonitorStep) {
         let mut rows = step.rows;
         rows.sort_by(|a, b| {
             let place = |row: &KeyedRow| (row.key.kind, row.key.micro_step, row.order);
@@ -174,7 +174,7 @@ impl LoneWalk {
     }
 
     /// Ends the walk and returns its result.
-    pub fn finish(mut self) -> LoneWalkResult {
+    pub(crate) fn finish(mut self) -> LoneWalkResult {
         let motion = self.motion();
         LoneWalkResult {
             findings: self.findings,
@@ -236,7 +236,7 @@ fn is_same(before: &MonitorStatistics, after: &MonitorStatistics) -> bool {
 
 /// Name of the statistic that is NaN or infinite, or `nans` for the count of NaN. A row of nothing but NaN may stand for an absent tensor
 /// unless it is a parameter, and -inf without NaN in an activation is the mask of an attention.
-pub fn non_finite_statistic(row: &MonitorRow) -> Option<&'static str> {
+pub(crate) fn non_finite_statistic(row: &MonitorRow) -> Option<&'static str> {
     if row.is_undecided() && !row.kind.is_parameter() {
         return None;
     }

@@ -24,7 +24,7 @@ pub fn finding(differing: &DifferingRow, side: Side) -> Finding {
 }
 
 /// Whether a finding is about copies of a sum over ranks.
-pub fn is_behind_sum(finding: &Finding) -> bool {
+pub(crate) fn is_behind_sum(finding: &Finding) -> bool {
     finding.facts.contains_key(BEHIND_SUM)
 }
 
@@ -45,7 +45,7 @@ pub fn culprit(differing: &DifferingRow, update: i64) -> Culprit {
 }
 
 /// The culprit for one row, under `rule` and with `cause`.
-pub fn row_culprit(differing: &DifferingRow, update: i64, rule: &Rule, cause: MonitorCause) -> Culprit {
+pub(crate) fn row_culprit(differing: &DifferingRow, update: i64, rule: &Rule, cause: MonitorCause) -> Culprit {
     let name = differing.name.to_string();
     let mut culprit = Culprit {
         order: differing.order,

@@ -21,7 +21,7 @@ pub struct RowError {
 
 /// Rounding of the files of both sides.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct FileRounding {
+pub(crate) struct FileRounding {
     /// One unit of the coarser rounding; 0 where both write in full.
     pub unit: f64,
     /// Whether one side rounds and the other writes in full.
@@ -30,18 +30,18 @@ pub struct FileRounding {
 
 impl FileRounding {
     /// Rounding of two files by their decimals.
-    pub fn new(baseline: Option<u32>, candidate: Option<u32>, versions_differ: bool) -> Self {
+    pub(crate) fn new(baseline: Option<u32>, candidate: Option<u32>, versions_differ: bool) -> Self {
         Self { unit: rounding(baseline).max(rounding(candidate)), versions_differ }
     }
 
     /// Relative rounding of a number that one version wrote in full and the other rounded.
-    pub fn version_rounding(self) -> f64 {
+    pub(crate) fn version_rounding(self) -> f64 {
         if self.versions_differ { OTHER_VERSION } else { 0.0 }
     }
 
     /// Rounding of rows that are merged from up to `parts` rounded ones: the rounding of a norm grows with the root of their number.
     #[must_use]
-    pub fn with_parts(self, parts: u32) -> Self {
+    pub(crate) fn with_parts(self, parts: u32) -> Self {
         let grown = if parts > 1 { f64::midpoint(1.0, f64::from(parts).sqrt()) } else { 1.0 };
         Self { unit: self.unit * grown, ..self }
     }
@@ -94,14 +94,14 @@ pub fn error(pair: &MonitorRowPair, floor: impl Fn(Statistic) -> f64) -> Option<
 }
 
 /// Rounding of a sum over a tensor on both sides, relative to its norm: sums of blocks are added in a tree.
-pub fn rounding_of_sum(row: &MonitorRow) -> f64 {
+pub(crate) fn rounding_of_sum(row: &MonitorRow) -> f64 {
     let elements = row.shape.as_deref().and_then(elements).map_or(BLOCK, |elements| elements.clamp(1.0, BLOCK));
     f64::from(f32::EPSILON) * (elements.sqrt() + 1.0)
 }
 
 /// The error of a parameter before the first update, where both sides have to be equal: max and min to the last digit, sums within the
 /// rounding of another order of summation. `None` where they are equal.
-pub fn start_error(pair: &MonitorRowPair, written: FileRounding) -> Option<RowError> {
+pub(crate) fn start_error(pair: &MonitorRowPair, written: FileRounding) -> Option<RowError> {
     let sum = rounding_of_sum(&pair.baseline);
     let floor = |statistic: Statistic| {
         let scale = scale(&pair.baseline.statistics, statistic).unwrap_or(0.0);
@@ -112,7 +112,7 @@ pub fn start_error(pair: &MonitorRowPair, written: FileRounding) -> Option<RowEr
 }
 
 /// The largest change of a parameter's statistics, relative to their scale.
-pub fn relative_movement(first: &MonitorStatistics, now: &MonitorStatistics) -> f64 {
+pub(crate) fn relative_movement(first: &MonitorStatistics, now: &MonitorStatistics) -> f64 {
     let changes = Statistic::ALL.into_iter().filter_map(|statistic| {
         let change = (now.get(statistic)? - first.get(statistic)?).abs();
         Some(over(change, scale(now, statistic)?)).filter(|share| share.is_finite())
@@ -122,7 +122,7 @@ pub fn relative_movement(first: &MonitorStatistics, now: &MonitorStatistics) -> 
 
 /// The largest difference of a gradient's statistics, less one `unit` of rounding, over the `largest` value of that statistic at
 /// the step.
-pub fn share_of_largest(pair: &MonitorRowPair, largest: [f64; 4], unit: f64) -> f64 {
+pub(crate) fn share_of_largest(pair: &MonitorRowPair, largest: [f64; 4], unit: f64) -> f64 {
     let shares = finite(pair).filter_map(|(statistic, b, c, _)| {
         let most = largest.get(statistic as usize).copied().filter(|most| *most > 0.0)?;
         Some(((c - b).abs() - unit).max(0.0) / most)

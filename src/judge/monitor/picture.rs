@@ -22,7 +22,7 @@ const LEAST: (usize, usize) = (25, 100);
 
 /// Size that the picture of one rank may have.
 #[derive(Clone, Copy, Debug)]
-pub struct PictureRoom {
+pub(crate) struct PictureRoom {
     points: usize,
     layers: usize,
     columns: usize,
@@ -30,7 +30,7 @@ pub struct PictureRoom {
 
 impl PictureRoom {
     /// The size for each of `ranks` ranks.
-    pub fn for_ranks(ranks: usize) -> Self {
+    pub(crate) fn for_ranks(ranks: usize) -> Self {
         let share = |full: usize, least: usize| (full * FULL_RANKS / ranks.max(FULL_RANKS)).max(least);
         Self { points: share(MOST_POINTS, 200), layers: share(FULL.0, LEAST.0), columns: share(FULL.1, LEAST.1) }
     }
@@ -175,7 +175,7 @@ impl Picture {
 }
 
 /// The module of a tensor: `fc1` of `fc1.weight` and of `fc1.input.0`.
-pub fn layer_of(name: &str) -> &str {
+pub(crate) fn layer_of(name: &str) -> &str {
     let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
     let Some((rest, last)) = name.rsplit_once('.') else { return name };
     let is_port = |name: &str| name.ends_with(".input") || name.ends_with(".output");

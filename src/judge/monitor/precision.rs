@@ -53,7 +53,7 @@ impl Precision {
     }
 
     /// Relative error above which a sudden rise is wrong, with 1 % of slack for the rounding of the numbers themselves.
-    pub fn wrong_limit(self) -> f64 {
+    pub(crate) fn wrong_limit(self) -> f64 {
         if self == Self::Fp32 { 1.01e-3 } else { self.limit() }
     }
 
@@ -68,13 +68,13 @@ impl Precision {
     }
 
     /// Share of its movement by which a parameter may differ: Adam turns the noise of a gradient near zero into full updates.
-    pub fn share_of_movement(self) -> f64 {
+    pub(crate) fn share_of_movement(self) -> f64 {
         if self == Self::Fp32 { 0.02 } else { 0.1 }
     }
 
     /// Precision of the values of a row: from its recorded type, else from the digits of an activation. `None` for integers and where it is
     /// unknown.
-    pub fn from_row(row: &MonitorRow, decimals: Option<u32>) -> Option<Self> {
+    pub(crate) fn from_row(row: &MonitorRow, decimals: Option<u32>) -> Option<Self> {
         match row.dtype.as_deref() {
             Some(name) => of_dtype(Dtype::parse(name)?),
             None if row.kind.is_activation() => of_digits(row, decimals),
@@ -85,7 +85,7 @@ impl Precision {
 
 impl Precision {
     /// Precision in which a parameter is stored: from its recorded type, else from its digits.
-    pub fn from_parameter(row: &MonitorRow, decimals: Option<u32>) -> Self {
+    pub(crate) fn from_parameter(row: &MonitorRow, decimals: Option<u32>) -> Self {
         let named = row.dtype.as_deref().and_then(Dtype::parse).and_then(of_dtype);
         named.or_else(|| of_digits(row, decimals)).unwrap_or_default()
     }

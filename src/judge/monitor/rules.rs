@@ -47,13 +47,13 @@ rules! {
 }
 
 /// A finding about a rank as a whole, or about the whole model where ranks are merged.
-pub fn rank_finding(rule: &'static Rule, rank: Option<u64>) -> Finding {
+pub(crate) fn rank_finding(rule: &'static Rule, rank: Option<u64>) -> Finding {
     let place = rank.map_or_else(|| "all ranks".to_owned(), |rank| format!("rank {rank}"));
     with_rank(Finding::new(rule, place), rank)
 }
 
 /// Notes the rank in a finding, where there is one.
-pub fn with_rank(finding: Finding, rank: Option<u64>) -> Finding {
+pub(crate) fn with_rank(finding: Finding, rank: Option<u64>) -> Finding {
     match rank {
         Some(rank) => finding.with("rank", rank),
         None => finding,

@@ -33,7 +33,7 @@ const CREST: f64 = 4.0;
 
 /// Settings of the walk over a rank.
 #[derive(Clone, Copy)]
-pub struct WalkSetting<'a> {
+pub(crate) struct WalkSetting<'a> {
     /// The rank; `None` where ranks are merged.
     pub rank: Option<u64>,
     /// Policy that decides what counts.
@@ -84,7 +84,7 @@ struct Defect {
 }
 
 /// Result of a walk.
-pub struct RankWalkResult {
+pub(crate) struct RankWalkResult {
     /// Findings about rows, and about the noise horizon.
     pub findings: Vec<Finding>,
     /// The first row that breaks a rule and counts.
@@ -112,7 +112,7 @@ pub struct RankWalkResult {
 }
 
 /// The walk over the rows of a rank.
-pub struct RankWalk<'a> {
+pub(crate) struct RankWalk<'a> {
     setting: WalkSetting<'a>,
     reach: Reach,
     /// Exact rules that a waived defect broke. Later defects of the same rule follow from it.
@@ -175,7 +175,7 @@ impl StepView<'_> {
 
 impl<'a> RankWalk<'a> {
     /// Starts a walk.
-    pub fn new(setting: WalkSetting<'a>) -> Self {
+    pub(crate) fn new(setting: WalkSetting<'a>) -> Self {
         Self {
             reach: Reach::All,
             accepted: Vec::new(),
@@ -206,7 +206,7 @@ impl<'a> RankWalk<'a> {
     }
 
     /// Walks over the rows of a step, which come in the order in which the step computes them.
-    pub fn step(&mut self, update: i64, pairs: &[MonitorRowPair]) {
+    pub(crate) fn step(&mut self, update: i64, pairs: &[MonitorRowPair]) {
         let mut largest: BTreeMap<(u64, MonitorKind), [f64; 4]> = BTreeMap::new();
         for pair in pairs {
             measure::raise(largest.entry((pair.key.model, pair.key.kind)).or_default(), pair);
@@ -580,7 +580,7 @@ impl<'a> RankWalk<'a> {
     }
 
     /// The result.
-    pub fn finish(mut self) -> RankWalkResult {
+    pub(crate) fn finish(mut self) -> RankWalkResult {
         let (series, heatmap) = self.picture.finish();
         let evidence = self.account.finish();
         if let Some(culprit) = &mut self.culprit {

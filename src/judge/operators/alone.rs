@@ -6,7 +6,7 @@ use crate::policy::operators::OperatorsPolicy;
 use crate::read::operators::{ApiResult, ComparedRow};
 
 /// Judged rows of the tables of `acc_check`, and the names of the rows that the policy leaves out.
-pub fn tested_rows(tables: ApiTables<'_>, policy: &OperatorsPolicy) -> (Vec<JudgedRow>, Vec<String>) {
+pub(crate) fn tested_rows(tables: ApiTables<'_>, policy: &OperatorsPolicy) -> (Vec<JudgedRow>, Vec<String>) {
     let last = super::table_places(tables.details.iter().map(|output| output.api()));
     let added = lone_added_rows(tables, |api| last.get(api).copied().unwrap_or_default());
     let rows = tables.details.iter().map(judge_alone).collect();
@@ -14,7 +14,7 @@ pub fn tested_rows(tables: ApiTables<'_>, policy: &OperatorsPolicy) -> (Vec<Judg
 }
 
 /// Judged rows of the tables of `api_precision_compare`, and the names of the rows that the policy leaves out.
-pub fn compared_rows(
+pub(crate) fn compared_rows(
     results: &[ApiResult],
     details: &[ComparedRow],
     policy: &OperatorsPolicy,

@@ -17,7 +17,7 @@ pub struct ApiTables<'a> {
 
 /// Rows that tables of results add.
 #[derive(Debug, Default)]
-pub struct AddedRows {
+pub(crate) struct AddedRows {
     /// Rows, each with the number of rows of details that come before it.
     pub rows: Vec<(usize, JudgedRow)>,
     /// Operators of the baseline alone, which have no details on either side.
@@ -54,7 +54,11 @@ impl<'a> Worst<'a> {
 
 /// Rows that the candidate's results add to its details, compared with the baseline's results. `row_of` returns the number of rows of
 /// details up to the last one of an operator.
-pub fn added_rows(baseline: ApiTables<'_>, candidate: ApiTables<'_>, row_of: impl Fn(&str) -> usize) -> AddedRows {
+pub(crate) fn added_rows(
+    baseline: ApiTables<'_>,
+    candidate: ApiTables<'_>,
+    row_of: impl Fn(&str) -> usize,
+) -> AddedRows {
     let (baseline_worst, candidate_worst) = (Worst::of(baseline.details), Worst::of(candidate.details));
     let of_baseline: HashMap<&str, &ApiResult> =
         baseline.results.iter().map(|result| (result.api.as_str(), result)).collect();
@@ -119,7 +123,7 @@ fn against(result: &ApiResult, twin: Option<&ApiResult>, details: &Worst<'_>) ->
 }
 
 /// Rows that the results of a candidate that is judged alone add to its details.
-pub fn lone_added_rows(candidate: ApiTables<'_>, row_of: impl Fn(&str) -> usize) -> Vec<(usize, JudgedRow)> {
+pub(crate) fn lone_added_rows(candidate: ApiTables<'_>, row_of: impl Fn(&str) -> usize) -> Vec<(usize, JudgedRow)> {
     let details = Worst::of(candidate.details);
     let mut behind = 0;
     let mut rows = Vec::new();
@@ -131,7 +135,7 @@ pub fn lone_added_rows(candidate: ApiTables<'_>, row_of: impl Fn(&str) -> usize)
 }
 
 /// One row per operator of the tables of `api_precision_compare`, with its worst status.
-pub fn compared_api_rows(results: &[ApiResult], details: &[ComparedRow]) -> Vec<JudgedRow> {
+pub(crate) fn compared_api_rows(results: &[ApiResult], details: &[ComparedRow]) -> Vec<JudgedRow> {
     let mut places: BTreeMap<&str, usize> = BTreeMap::new();
     let mut worst: Vec<(&str, OperatorStatus, Option<Direction>)> = Vec::new();
     let both = |result: &ApiResult| [(Direction::Forward, result.forward), (Direction::Backward, result.backward)];

@@ -264,7 +264,7 @@ fn has_numbers(output: &OperatorOutput) -> bool {
 }
 
 /// Judges an output of the candidate without a baseline, by the tool's status.
-pub fn judge_alone(output: &OperatorOutput) -> JudgedRow {
+pub(crate) fn judge_alone(output: &OperatorOutput) -> JudgedRow {
     let evidence = match output.status {
         OperatorStatus::Skip => RowEvidence::Nothing,
         _ if has_numbers(output) => RowEvidence::Compared,

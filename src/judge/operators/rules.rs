@@ -35,7 +35,7 @@ rules! {
 }
 
 /// Rules about one output: those that make it an error, and those that make it a warning.
-pub fn row_rules() -> [&'static [&'static Rule]; 2] {
+pub(crate) fn row_rules() -> [&'static [&'static Rule]; 2] {
     [
         &[&INACCURATE, &NON_FINITE, &DTYPE_DIFFERS, &ELEMENTS_DIFFER, &TOOL_ERROR],
         &[&TOOL_WARNING, &MASK, &MAX_RELATIVE, &BASELINE_NON_FINITE],
@@ -43,7 +43,7 @@ pub fn row_rules() -> [&'static [&'static Rule]; 2] {
 }
 
 /// Rules about numbers, which can be wrong because an earlier output is.
-pub const NUMERIC: [&Rule; 4] = [&INACCURATE, &MAX_RELATIVE, &TOOL_ERROR, &TOOL_WARNING];
+pub(crate) const NUMERIC: [&Rule; 4] = [&INACCURATE, &MAX_RELATIVE, &TOOL_ERROR, &TOOL_WARNING];
 
 /// Name of a finding's operator: `Functional.gelu.0` of `Functional.gelu.0.backward.output.1`.
 pub fn operator(finding: &Finding) -> &str {

@@ -297,7 +297,7 @@ fn missing(one_sided: &OneSidedRows, damage: &[Finding], table: &str) -> Vec<Fin
 }
 
 /// The finding that `side` lacks rows of a test, or tests where none is named.
-pub fn missing_rows_finding(side: Side, rows: &[String], table: Option<&str>) -> Option<Finding> {
+pub(crate) fn missing_rows_finding(side: Side, rows: &[String], table: Option<&str>) -> Option<Finding> {
     let first = rows.first()?;
     let shown: Vec<String> = rows.iter().take(SHOWN).cloned().collect();
     let finding = Finding::new(&rules::MISSING, first.as_str()).with("side", side.as_str());

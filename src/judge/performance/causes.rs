@@ -89,7 +89,7 @@ fn sum(types: &[(&str, TypeCost)], of: impl Fn(&TypeCost) -> f64) -> f64 {
 
 /// Findings about operators of a rank on equal hardware, whatever the step time: the AI CPU, fused operators that are gone,
 /// conversions, new and lost types.
-pub fn operator_findings(place: &str, measures: &RankMeasures) -> Vec<Finding> {
+pub(crate) fn operator_findings(place: &str, measures: &RankMeasures) -> Vec<Finding> {
     if measures.paired_by == PairedBy::Operator {
         return Vec::new();
     }
@@ -176,7 +176,7 @@ fn more_calls(place: &str, measures: &RankMeasures) -> Option<Finding> {
 }
 
 /// Findings about the reasons why a step grew on equal hardware.
-pub fn growth_findings(place: &str, runs: [&ProfileRun; 2], measures: &RankMeasures) -> Vec<Finding> {
+pub(crate) fn growth_findings(place: &str, runs: [&ProfileRun; 2], measures: &RankMeasures) -> Vec<Finding> {
     let mut findings: Vec<Finding> = slower_operators(place, measures).into_iter().collect();
     findings.extend(more_calls(place, measures));
     let (phases, delta) = (&measures.phases, measures.test.delta());
@@ -267,7 +267,7 @@ fn slow_link(place: &str, [baseline, candidate]: [&ProfileRun; 2]) -> Option<Fin
 
 /// Names of operators that add time in `phase`, the largest first: collectives for communication, other operators for computing, none for
 /// free time. The costs may come from any pairing.
-pub fn operators_adding_time(measures: &RankMeasures, phase: Phase) -> Vec<String> {
+pub(crate) fn operators_adding_time(measures: &RankMeasures, phase: Phase) -> Vec<String> {
     let delta = measures.test.delta().max(0.0);
     let types = Types::of(&measures.costs, |cost| is_communication(cost) == (phase == Phase::Communication));
     let mut adding = match phase {

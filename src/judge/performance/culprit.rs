@@ -14,7 +14,7 @@ const STANDS_OUT: f64 = 0.5;
 
 /// A rank whose own time grew much more than that of the others, in microseconds.
 #[derive(Clone, Copy, Debug)]
-pub struct OutstandingRank {
+pub(crate) struct OutstandingRank {
     /// Index of the rank among the judged ones.
     pub place: usize,
     /// Growth of its computing and free time.
@@ -24,7 +24,7 @@ pub struct OutstandingRank {
 }
 
 /// The rank whose own time grew by more than half of the step's growth above the median of the others.
-pub fn outstanding_rank<'a>(units: impl Iterator<Item = &'a PerformanceUnit>) -> Option<OutstandingRank> {
+pub(crate) fn outstanding_rank<'a>(units: impl Iterator<Item = &'a PerformanceUnit>) -> Option<OutstandingRank> {
     let own: Vec<(usize, f64, f64)> = units
         .enumerate()
         .filter_map(|(place, unit)| {
@@ -44,7 +44,7 @@ pub fn outstanding_rank<'a>(units: impl Iterator<Item = &'a PerformanceUnit>) ->
 
 /// The culprit of the check, from the culprits of its units: the rank that stands out, else the worst one. The worst of several ranks is not
 /// named.
-pub fn check_culprit(units: &[&PerformanceUnit]) -> Option<CheckCulprit> {
+pub(crate) fn check_culprit(units: &[&PerformanceUnit]) -> Option<CheckCulprit> {
     let standing = outstanding_rank(units.iter().copied()).map(|standing| standing.place);
     let order = |(place, unit): &(usize, &PerformanceUnit)| {
         let ratio = unit.step_time.as_ref().map_or(0.0, |time| time.ratio.0);
@@ -57,7 +57,7 @@ pub fn check_culprit(units: &[&PerformanceUnit]) -> Option<CheckCulprit> {
 }
 
 /// Finding about the rank that holds up the others, where at least two became slower.
-pub fn slow_rank(judged: &[JudgedRank], standing: OutstandingRank) -> Option<Finding> {
+pub(crate) fn slow_rank(judged: &[JudgedRank], standing: OutstandingRank) -> Option<Finding> {
     let slower = judged.iter().filter(|rank| has_finding(rank, &rules::SLOWER)).count();
     let rank = judged.get(standing.place)?;
     if slower < 2 {
@@ -72,7 +72,7 @@ pub fn slow_rank(judged: &[JudgedRank], standing: OutstandingRank) -> Option<Fin
 }
 
 /// Whether a rank has a finding of `rule`.
-pub fn has_finding(rank: &JudgedRank, rule: &Rule) -> bool {
+pub(crate) fn has_finding(rank: &JudgedRank, rule: &Rule) -> bool {
     rank.findings.iter().any(|finding| finding.is(rule))
 }
 

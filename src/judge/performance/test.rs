@@ -12,9 +12,9 @@ const NOISE_OF_FEW: f64 = 0.05;
 /// Standard errors of the difference that count as noise.
 const ERRORS: f64 = 3.0;
 /// Steps on each side from which noise is measured and the rank test decides.
-pub const FEW: usize = 4;
+pub(crate) const FEW: usize = 4;
 /// P-value below which a difference counts; 4 against 4 fully separated steps have 1 in 70.
-pub const CHANCE: f64 = 0.02;
+pub(crate) const CHANCE: f64 = 0.02;
 /// Relative gain beyond noise that is reported as faster.
 const FASTER: f64 = 0.05;
 /// Relative distance from the median above which a single step stands out.
@@ -76,7 +76,7 @@ impl StepTimeTest {
     }
 
     /// Ratio less noise, which is compared with the limits.
-    pub fn beyond_noise(&self) -> f64 {
+    pub(crate) fn beyond_noise(&self) -> f64 {
         self.ratio - self.noise
     }
 
@@ -91,12 +91,12 @@ impl StepTimeTest {
     }
 
     /// Whether the candidate is faster than noise explains.
-    pub fn is_faster(&self) -> bool {
+    pub(crate) fn is_faster(&self) -> bool {
         1.0 - self.ratio - self.noise > FASTER
     }
 
     /// Growth of the median in microseconds.
-    pub fn delta(&self) -> f64 {
+    pub(crate) fn delta(&self) -> f64 {
         self.candidate - self.baseline
     }
 }

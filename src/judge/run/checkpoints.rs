@@ -19,7 +19,7 @@ pub struct Checkpoints {
 
 impl Checkpoints {
     /// Adds an interval, which begins at the checkpoint of `step`; `has_moved` is `None` if nothing could be compared.
-    pub fn add_interval(&mut self, step: u64, parameters: usize, has_moved: Option<bool>) {
+    pub(crate) fn add_interval(&mut self, step: u64, parameters: usize, has_moved: Option<bool>) {
         let Some(has_moved) = has_moved else { return };
         self.parameters = self.parameters.max(parameters);
         self.intervals += 1;

@@ -41,7 +41,7 @@ struct Repeated {
 
 impl Data {
     /// Adds a step of all ranks; steps come in order.
-    pub fn add_step(&mut self, step: u64, ranks: &BTreeMap<u64, Snapshot>) {
+    pub(crate) fn add_step(&mut self, step: u64, ranks: &BTreeMap<u64, Snapshot>) {
         let is_replicated = || {
             let mut parameters = ranks.values().map(|snapshot| &snapshot.parameters);
             let first = parameters.next();

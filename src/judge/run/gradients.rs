@@ -19,7 +19,7 @@ pub struct Gradients {
 
 impl Gradients {
     /// Adds a step of all ranks.
-    pub fn add_step(&mut self, ranks: &BTreeMap<u64, Snapshot>) {
+    pub(crate) fn add_step(&mut self, ranks: &BTreeMap<u64, Snapshot>) {
         let counting = ranks.values().filter(|snapshot| snapshot.has_backward && !snapshot.gradients.is_empty());
         let mut has_any = false;
         for snapshot in counting {

@@ -21,7 +21,7 @@ pub struct Modes {
 
 impl Modes {
     /// Adds a step of all ranks.
-    pub fn add_step(&mut self, step: u64, ranks: &BTreeMap<u64, Snapshot>) {
+    pub(crate) fn add_step(&mut self, step: u64, ranks: &BTreeMap<u64, Snapshot>) {
         let calls: usize = ranks.values().map(|snapshot| snapshot.modes.len()).sum();
         self.calls += calls;
         self.steps += usize::from(calls > 0);

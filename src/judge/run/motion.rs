@@ -33,7 +33,7 @@ pub struct Interval<'a> {
 
 /// Motion of parameters, interval by interval.
 #[derive(Debug, Default)]
-pub struct Motion {
+pub(crate) struct Motion {
     parameters: BTreeMap<String, Track>,
     intervals: usize,
     /// Intervals at the end in which nothing moved.
@@ -58,7 +58,7 @@ struct Track {
 impl Motion {
     /// Adds an interval of all ranks, which begins at `step`; `adds_up` says whether the gradients at its end include those at its
     /// beginning.
-    pub fn add_interval(&mut self, step: u64, ranks: &[Interval<'_>], adds_up: bool) {
+    pub(crate) fn add_interval(&mut self, step: u64, ranks: &[Interval<'_>], adds_up: bool) {
         let mut moved: BTreeMap<&str, bool> = BTreeMap::new();
         let mut counting: BTreeMap<&str, &TensorCopy> = BTreeMap::new();
         // The largest change of an extreme of any parameter.
@@ -106,7 +106,7 @@ impl Motion {
 
     /// The findings, and the state of the invariant. `is_counted` says whether a log of the run counts a training step for each recorded
     /// step.
-    pub fn finish(self, is_counted: bool) -> (Vec<Finding>, Looked) {
+    pub(crate) fn finish(self, is_counted: bool) -> (Vec<Finding>, Looked) {
         const ID: Invariant = Invariant::ParametersMove;
         let frozen = self.frozen();
         let counts = [("parameters", self.parameters.len().max(self.with_gradient)), ("steps", self.intervals + 1)];
@@ -145,7 +145,7 @@ impl Motion {
 }
 
 /// The finding that nothing moves in the intervals between `what` (steps or checkpoints), from `since` on.
-pub fn standstill_finding(what: &str, since: u64, count: usize, intervals: usize) -> Finding {
+pub(crate) fn standstill_finding(what: &str, since: u64, count: usize, intervals: usize) -> Finding {
     // Checkpoints have a place of their own, because single parameters were not recorded.
     let place = if what == "checkpoints" { what } else { "parameters" };
     let finding = Finding::new(&NEVER_MOVE, place).with("step", since);
@@ -153,7 +153,7 @@ pub fn standstill_finding(what: &str, since: u64, count: usize, intervals: usize
 }
 
 /// The finding that the named ones of `of` parameters stand still in `updates` updates; `None` without names.
-pub fn frozen_finding(names: &[&str], of: usize, updates: u64) -> Option<Finding> {
+pub(crate) fn frozen_finding(names: &[&str], of: usize, updates: u64) -> Option<Finding> {
     let finding = Finding::new(&PARAMETER_FROZEN, *names.first()?).with("count", names.len());
     let shown: Vec<String> = names.iter().take(SHOWN).map(|name| (*name).to_owned()).collect();
     Some(finding.with("of", of).with("updates", updates).with("names", shown))

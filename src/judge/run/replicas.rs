@@ -18,7 +18,7 @@ use crate::result::run::{Invariant, Looked};
 const APART: f64 = 1e-6;
 
 /// Parameters of a step, by rank.
-pub type ByRank<'a> = BTreeMap<u64, &'a Parameters>;
+pub(crate) type ByRank<'a> = BTreeMap<u64, &'a Parameters>;
 
 /// Copies of parameters, step by step.
 #[derive(Debug, Default)]
@@ -54,7 +54,7 @@ impl Replicas {
     }
 
     /// Adds the parameters of a step; steps come in order.
-    pub fn add_step(&mut self, step: u64, ranks: &ByRank<'_>) {
+    pub(crate) fn add_step(&mut self, step: u64, ranks: &ByRank<'_>) {
         self.steps += 1;
         self.ranks = self.ranks.max(ranks.len());
         let copies = by_name(ranks);
@@ -123,7 +123,7 @@ impl Replicas {
     }
 
     /// Findings about patterns of the policy that fit no parameter, if there are copies at all.
-    pub fn unused_selectors(&self) -> Vec<Finding> {
+    pub(crate) fn unused_selectors(&self) -> Vec<Finding> {
         let names = self.known.keys().map(String::as_str);
         let unused = if self.known.is_empty() { Vec::new() } else { self.policy.unused(names) };
         unused.into_iter().map(|pattern| Finding::new(&SELECTOR_UNUSED, pattern)).collect()

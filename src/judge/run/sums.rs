@@ -26,7 +26,7 @@ pub struct Sums {
 
 impl Sums {
     /// Adds a step of all ranks; steps come in order.
-    pub fn add_step(&mut self, step: u64, ranks: &BTreeMap<u64, Snapshot>) {
+    pub(crate) fn add_step(&mut self, step: u64, ranks: &BTreeMap<u64, Snapshot>) {
         let (mut grown, mut adding, mut resetting) = (BTreeSet::new(), 0_usize, 0_usize);
         let mut kept = BTreeMap::new();
         for (rank, snapshot) in ranks {
@@ -58,7 +58,7 @@ impl Sums {
     }
 
     /// Whether gradients of the last step include those of the step before, while their parameters stand still.
-    pub fn adds_up(&self) -> bool {
+    pub(crate) fn adds_up(&self) -> bool {
         self.adds_up
     }
 

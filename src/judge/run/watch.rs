@@ -17,7 +17,7 @@ use crate::verdict::Severity;
 
 /// A watch over the steps of a run.
 #[derive(Debug, Default)]
-pub struct Watch {
+pub(crate) struct Watch {
     replicas: Replicas,
     motion: Motion,
     gradients: Gradients,
@@ -30,12 +30,12 @@ pub struct Watch {
 
 impl Watch {
     /// A watch that has seen no step; `policy` names copies and parts of parameters.
-    pub fn new(policy: &ReplicaPolicy) -> Self {
+    pub(crate) fn new(policy: &ReplicaPolicy) -> Self {
         Self { replicas: Replicas::new(policy), ..Self::default() }
     }
 
     /// Adds a step of all ranks; steps come in order.
-    pub fn add_step(&mut self, step: u64, ranks: BTreeMap<u64, Snapshot>) {
+    pub(crate) fn add_step(&mut self, step: u64, ranks: BTreeMap<u64, Snapshot>) {
         self.first = self.first.or(Some(step));
         self.replicas.add_step(step, &ranks.iter().map(|(rank, snapshot)| (*rank, &snapshot.parameters)).collect());
         self.gradients.add_step(&ranks);
@@ -56,7 +56,7 @@ impl Watch {
     }
 
     /// The findings, and the states of the invariants. `training_steps` is the number of training steps that a log of the run counts.
-    pub fn finish(self, training_steps: Option<u64>) -> (Vec<Finding>, Vec<Looked>) {
+    pub(crate) fn finish(self, training_steps: Option<u64>) -> (Vec<Finding>, Vec<Looked>) {
         let last = self.before.as_ref().map(|(step, _)| *step);
         let recorded = self.first.zip(last).map(|(first, last)| last.saturating_sub(first) + 1);
         let is_counted = training_steps.zip(recorded).is_some_and(|(counted, recorded)| counted >= recorded);
@@ -75,26 +75,26 @@ impl Watch {
 
 /// A watch over both runs of a pair.
 #[derive(Debug, Default)]
-pub struct PairWatch {
+pub(crate) struct PairWatch {
     baseline: Watch,
     candidate: Watch,
 }
 
 impl PairWatch {
     /// A watch that has seen no step; `policy` names copies and parts of parameters.
-    pub fn new(policy: &ReplicaPolicy) -> Self {
+    pub(crate) fn new(policy: &ReplicaPolicy) -> Self {
         Self { baseline: Watch::new(policy), candidate: Watch::new(policy) }
     }
 
     /// Adds a step of all ranks of baseline and candidate; steps come in order.
-    pub fn add_step(&mut self, step: u64, [baseline, candidate]: [BTreeMap<u64, Snapshot>; 2]) {
+    pub(crate) fn add_step(&mut self, step: u64, [baseline, candidate]: [BTreeMap<u64, Snapshot>; 2]) {
         self.baseline.add_step(step, baseline);
         self.candidate.add_step(step, candidate);
     }
 
     /// The findings about the candidate; those that the baseline has too are notes. Training steps are not counted here, because micro
     /// steps and updates look alike: a standstill is compared with the baseline's only.
-    pub fn finish(self) -> Vec<Finding> {
+    pub(crate) fn finish(self) -> Vec<Finding> {
         let (of_baseline, _) = self.baseline.finish(None);
         let (of_candidate, _) = self.candidate.finish(None);
         // Unused selectors of the policy are reported for the candidate, and never become notes.

@@ -388,7 +388,7 @@ pub(super) fn judged_sample(
 
 /// Compares the learning rates of all runs with the first run of the baseline. Baseline runs that differ are not a sample of one training,
 /// and a candidate that differs is another training.
-pub fn learning_rates(curves: &MetricCurves<'_>, runs: &SampleRuns) -> Option<Finding> {
+pub(crate) fn learning_rates(curves: &MetricCurves<'_>, runs: &SampleRuns) -> Option<Finding> {
     let place = curve_name(&curves.metric, curves.rank);
     let (first, reference) = sound(curves, Side::Baseline, &[]).next()?;
     let known: BTreeMap<u64, f64> = finite(reference).collect();

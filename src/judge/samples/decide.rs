@@ -38,7 +38,7 @@ pub enum NumberScale {
 }
 
 /// One number per run of both sides, in the order of the runs; `None` for runs without one.
-pub type RunNumbers = PerSide<Vec<Option<f64>>>;
+pub(crate) type RunNumbers = PerSide<Vec<Option<f64>>>;
 
 /// A rule with one number per run.
 #[derive(Clone, Debug)]

@@ -31,7 +31,7 @@ impl SampleRuns {
     }
 
     /// Findings about runs without the metric at `place`; `has` says for each run whether it has the metric.
-    pub fn missing_metric_findings(&self, place: &str, has: &PerSide<Vec<bool>>) -> Vec<Finding> {
+    pub(crate) fn missing_metric_findings(&self, place: &str, has: &PerSide<Vec<bool>>) -> Vec<Finding> {
         let told = |side: Side| {
             let absent: Vec<usize> =
                 has[side].iter().enumerate().filter(|(_, has)| !**has).map(|(place, _)| place).collect();
@@ -50,7 +50,7 @@ impl SampleRuns {
 }
 
 /// The seed in a name: `seed3`, `seed-3` or `seed_3`.
-pub fn seed_of(name: &str) -> Option<u64> {
+pub(crate) fn seed_of(name: &str) -> Option<u64> {
     static SEED: LazyLock<Regex> =
         LazyLock::new(|| Regex::new(r"(?i)(?:^|[^a-z])seed[-_ ]?(\d+)").expect("invariant: a constant, used by tests"));
     SEED.captures(name)?.get(1)?.as_str().parse().ok()

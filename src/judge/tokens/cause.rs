@@ -107,7 +107,12 @@ impl TokenCause {
 }
 
 /// The cause of a mismatch, with the noise in nats; `level` is that of the worst step.
-pub fn token_cause(meter: &Meter, loudness: &Loudness<'_>, noise: f64, level: ExcessLevel) -> Option<TokenCause> {
+pub(crate) fn token_cause(
+    meter: &Meter,
+    loudness: &Loudness<'_>,
+    noise: f64,
+    level: ExcessLevel,
+) -> Option<TokenCause> {
     let loudest = meter.steps.values().filter(|sums| sums.measures().mean_abs > LOUD * noise);
     let loudest = loudest.max_by(|x, y| x.measures().mean_abs.total_cmp(&y.measures().mean_abs));
     loudest

@@ -22,7 +22,7 @@ const FEWEST: usize = 3;
 const SHARES: [f64; 3] = [0.7, 0.1, 0.9];
 
 /// Answers with enough tokens, each marked as loud or quiet.
-pub struct Loudness<'s> {
+pub(crate) struct Loudness<'s> {
     sequences: Vec<&'s MeasuredAnswer>,
     loud: Vec<bool>,
     noise: f64,
@@ -44,7 +44,7 @@ pub enum RankClass {
 
 impl<'s> Loudness<'s> {
     /// Finds the loud ones of `sequences`, for a noise in nats.
-    pub fn from_sequences(sequences: &'s [MeasuredAnswer], noise: f64) -> Self {
+    pub(crate) fn from_sequences(sequences: &'s [MeasuredAnswer], noise: f64) -> Self {
         let sequences: Vec<&MeasuredAnswer> = sequences.iter().filter(|one| one.tokens >= FEWEST_TOKENS).collect();
         let means: Vec<f64> = sequences.iter().map(|one| one.mean).collect();
         // Where most answers are loud, the quartile is loud too and does not measure noise.
@@ -55,17 +55,17 @@ impl<'s> Loudness<'s> {
     }
 
     /// Number of loud answers.
-    pub fn count(&self) -> u64 {
+    pub(crate) fn count(&self) -> u64 {
         self.loud.iter().filter(|loud| **loud).count() as u64
     }
 
     /// The loud ones.
-    pub fn loud(&self) -> impl Iterator<Item = &'s MeasuredAnswer> {
+    pub(crate) fn loud(&self) -> impl Iterator<Item = &'s MeasuredAnswer> {
         self.sequences.iter().zip(&self.loud).filter(|(_, loud)| **loud).map(|(sequence, _)| *sequence)
     }
 
     /// Whether the quiet answers are within noise, so that the loud ones stand out.
-    pub fn stands_out(&self) -> bool {
+    pub(crate) fn stands_out(&self) -> bool {
         let quiet = self.means_of(&self.loud.iter().map(|loud| !loud).collect::<Vec<_>>());
         quiet.len() >= FEWEST && median(&quiet) <= LOUD * self.noise
     }
@@ -100,7 +100,7 @@ impl<'s> Loudness<'s> {
 
     /// Whether the loud answers are those whose prompt was padded on the left. Where padding was not recorded, prompts shorter than the longest
     /// of their step and rank count as padded.
-    pub fn loud_are_padded(&self) -> bool {
+    pub(crate) fn loud_are_padded(&self) -> bool {
         let mut longest: BTreeMap<(&TokensStep, Option<u64>), u64> = BTreeMap::new();
         for sequence in &self.sequences {
             let known = longest.entry((&sequence.step, sequence.rank)).or_default();
@@ -113,7 +113,7 @@ impl<'s> Loudness<'s> {
     }
 
     /// The rank, or the residue class of answer numbers, that holds the loud answers.
-    pub fn loud_rank(&self) -> Option<RankClass> {
+    pub(crate) fn loud_rank(&self) -> Option<RankClass> {
         let ranks: BTreeSet<u64> = self.sequences.iter().filter_map(|sequence| sequence.rank).collect();
         let is_rank = |rank: &&u64| self.splits(&self.group(|sequence| sequence.rank == Some(**rank)));
         if let Some(rank) = ranks.iter().find(is_rank) {
@@ -126,7 +126,7 @@ impl<'s> Loudness<'s> {
     }
 
     /// The only token that is in every loud answer or its prompt and separates them from the quiet ones; `None` where there are several.
-    pub fn loud_token(&self) -> Option<i64> {
+    pub(crate) fn loud_token(&self) -> Option<i64> {
         let mut shared: Option<BTreeSet<i64>> = None;
         for loud in self.loud() {
             let ids = loud.ids.as_deref()?;
@@ -155,7 +155,7 @@ impl<'s> Loudness<'s> {
     }
 
     /// Whether the loud answers are those whose prompt came from a cache.
-    pub fn loud_are_cached(&self) -> bool {
+    pub(crate) fn loud_are_cached(&self) -> bool {
         self.splits(&self.group(|sequence| sequence.cached > 0))
     }
 }

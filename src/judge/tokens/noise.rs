@@ -29,7 +29,7 @@ pub struct Noise {
 
 impl Noise {
     /// The noise from the policy, else from the mean difference of the baseline's own engine and trainer, else the default for bf16.
-    pub fn from_policy(policy: &TokensPolicy, baseline: Option<f64>) -> Self {
+    pub(crate) fn from_policy(policy: &TokensPolicy, baseline: Option<f64>) -> Self {
         match (policy.noise, baseline.filter(|mean| mean.is_finite())) {
             (TokenNoise::Nats(nats), _) => Self { nats: nats.get(), source: NoiseSource::Policy },
             (TokenNoise::Auto, Some(mean)) => Self { nats: mean.clamp(LEAST, MOST), source: NoiseSource::Baseline },
@@ -40,7 +40,7 @@ impl Noise {
 
 /// Level that a measure exceeds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum ExcessLevel {
+pub(crate) enum ExcessLevel {
     /// Within all limits.
     #[default]
     Quiet,
@@ -52,7 +52,7 @@ pub enum ExcessLevel {
 
 /// A measure above its limit.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct ExceededLimit {
+pub(crate) struct ExceededLimit {
     /// The level that it exceeds.
     pub level: ExcessLevel,
     /// Its name in results.
@@ -65,7 +65,7 @@ pub struct ExceededLimit {
 
 /// Limits of a comparison.
 #[derive(Clone, Copy, Debug)]
-pub struct TokenLimits {
+pub(crate) struct TokenLimits {
     mean_abs: [f64; 2],
     k3: [f64; 2],
     prob_mean: [f64; 2],
@@ -73,7 +73,7 @@ pub struct TokenLimits {
 
 impl TokenLimits {
     /// The limits from the policy; `baseline_prob` is the baseline's mean difference of probabilities, where only differences are recorded.
-    pub fn from_policy(policy: &TokensPolicy, noise: f64, baseline_prob: Option<f64>) -> Self {
+    pub(crate) fn from_policy(policy: &TokensPolicy, noise: f64, baseline_prob: Option<f64>) -> Self {
         let mean_abs = [policy.warn.get() * noise, policy.fail.get() * noise];
         let prob_mean = baseline_prob.map_or(PROB_MEAN, |baseline| {
             let baseline = baseline.max(LEAST_PROB);
@@ -85,7 +85,7 @@ impl TokenLimits {
     }
 
     /// The first measure with the highest level; the first known one where all are within limits.
-    pub fn exceeded(&self, measures: &Measures) -> ExceededLimit {
+    pub(crate) fn exceeded(&self, measures: &Measures) -> ExceededLimit {
         let all = [
             ("mean_abs", measures.mean_abs, self.mean_abs),
             ("k3", measures.k3, self.k3),

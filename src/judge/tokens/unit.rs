@@ -52,7 +52,7 @@ pub struct JudgedTokens {
 }
 
 /// Judges the comparison of a side's engine with its trainer.
-pub fn judge_own(side: LogprobsSide, measured: &TokenMeasure, context: TokensContext<'_>) -> JudgedTokens {
+pub(crate) fn judge_own(side: LogprobsSide, measured: &TokenMeasure, context: TokensContext<'_>) -> JudgedTokens {
     let mut judged = judge(LogprobsUnit::empty(side, (context.noise.nats, context.noise.source)), measured, context);
     let evidence = &mut judged.unit.evidence;
     let [engines, trainers] = measured.notes.lonely;
@@ -68,7 +68,7 @@ pub fn judge_own(side: LogprobsSide, measured: &TokenMeasure, context: TokensCon
 }
 
 /// Judges the comparison of the candidate with the baseline. `is_beside` says that the candidate's own comparison decides the verdict.
-pub fn judge_across(across: &SideMeasure, is_beside: bool, context: TokensContext<'_>) -> JudgedTokens {
+pub(crate) fn judge_across(across: &SideMeasure, is_beside: bool, context: TokensContext<'_>) -> JudgedTokens {
     let mut unit = LogprobsUnit::empty(LogprobsSide::Across, (context.noise.nats, context.noise.source));
     let [candidate, baseline] = across.quantities;
     unit.quantity = if candidate == baseline {

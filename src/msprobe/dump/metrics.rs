@@ -33,7 +33,7 @@ impl MeasuredPair {
     ///
     /// # Errors
     /// Errors of reading either side.
-    pub fn from_tensors(candidate: &TensorData, baseline: &TensorData) -> Result<Self> {
+    pub(crate) fn from_tensors(candidate: &TensorData, baseline: &TensorData) -> Result<Self> {
         if candidate.elements() == 0 {
             return Ok(Self::Empty);
         }
@@ -48,7 +48,7 @@ impl MeasuredPair {
 
     /// Takes the numbers from a comparison of two tensors of one shape; `None` for a single element, which msprobe
     /// measures in another way, and for no elements.
-    pub fn from_stats(stats: &PairStats) -> Option<Self> {
+    pub(crate) fn from_stats(stats: &PairStats) -> Option<Self> {
         (stats.elements > 1).then(|| Self::Elements { count: stats.elements, stats: stats.msprobe.clone() })
     }
 

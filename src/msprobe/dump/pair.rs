@@ -25,7 +25,7 @@ impl ValuePlace {
     }
 
     /// The value in its dump.
-    pub fn value_in(self, dump: &Dump) -> Option<Leaf<'_>> {
+    pub(crate) fn value_in(self, dump: &Dump) -> Option<Leaf<'_>> {
         dump.operations.get(self.operation())?.leaves.get(self.leaf as usize)
     }
 }

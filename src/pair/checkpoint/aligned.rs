@@ -39,7 +39,11 @@ pub struct Padding {
 }
 
 /// Brings two checkpoints under common names.
-pub fn align_checkpoints(baseline: Checkpoint, candidate: Checkpoint, rules: &[TensorNameRule]) -> AlignedCheckpoints {
+pub(crate) fn align_checkpoints(
+    baseline: Checkpoint,
+    candidate: Checkpoint,
+    rules: &[TensorNameRule],
+) -> AlignedCheckpoints {
     let mut aligned =
         AlignedCheckpoints { checkpoints: PerSide { baseline, candidate }, ..AlignedCheckpoints::default() };
     aligned.unread_states = PerSide::of(|side| aligned.checkpoints[side].unread_states);
@@ -59,7 +63,7 @@ pub fn align_checkpoints(baseline: Checkpoint, candidate: Checkpoint, rules: &[T
 
 /// Handles tied embeddings where a configuration declares them: a side that stores both tensors holds copies, and a copy that
 /// the other side lacks does not count as missing. Without such a configuration both checkpoints stay as they are.
-pub fn untie_embeddings(baseline: Checkpoint, candidate: Checkpoint) -> (PerSide<Checkpoint>, Vec<Replica>) {
+pub(crate) fn untie_embeddings(baseline: Checkpoint, candidate: Checkpoint) -> (PerSide<Checkpoint>, Vec<Replica>) {
     let mut aligned =
         AlignedCheckpoints { checkpoints: PerSide { baseline, candidate }, ..AlignedCheckpoints::default() };
     if aligned.checkpoints.each().any(|side| side.facts.is_tied == Some(true)) {

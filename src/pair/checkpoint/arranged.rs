@@ -21,7 +21,7 @@ pub struct ArrangedCheckpoints {
 }
 
 /// Arranges the checkpoints of both sides. `is_renamed` says that the policy maps names.
-pub fn arrange_checkpoints(
+pub(crate) fn arrange_checkpoints(
     baseline: &[CheckpointPlace],
     candidate: &[CheckpointPlace],
     is_renamed: bool,

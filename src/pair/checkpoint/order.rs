@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::read::checkpoint::{CheckpointFormat, CheckpointPlace};
 
 /// The checkpoints of one run in the order of their steps: the largest group of paths that differ in one number alone.
-pub fn checkpoints_by_step(places: &[CheckpointPlace]) -> Vec<(u64, &CheckpointPlace)> {
+pub(crate) fn checkpoints_by_step(places: &[CheckpointPlace]) -> Vec<(u64, &CheckpointPlace)> {
     let mut runs: BTreeMap<String, BTreeMap<u64, &CheckpointPlace>> = BTreeMap::new();
     for place in places {
         // A folder of ranks has its number in its own name, so a file name is appended to make it a folder of the path.

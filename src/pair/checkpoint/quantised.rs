@@ -19,7 +19,7 @@ const LARGEST_INT8: f32 = 127.0;
 const PER_ROW_MAXIMUM: &str = "SCB";
 
 /// Moves the scales and zero points of quantised weights from the parameters to the weights' scales.
-pub fn take_scales(checkpoint: &mut Checkpoint) {
+pub(crate) fn take_scales(checkpoint: &mut Checkpoint) {
     let quantised: Vec<String> = checkpoint
         .parameters
         .iter()

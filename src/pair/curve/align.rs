@@ -103,7 +103,7 @@ pub struct StepCoverage {
 
 impl StepCoverage {
     /// Ranges that are listed.
-    pub const RANGES: usize = 20;
+    pub(crate) const RANGES: usize = 20;
 
     /// Covered share of the baseline, 0 to 1; 0 where the baseline has nothing.
     pub fn share(&self) -> f64 {
@@ -140,7 +140,7 @@ impl<'a> AlignedPoints<'a> {
     }
 
     /// Whether the steps are step numbers.
-    pub fn is_numbered(&self) -> bool {
+    pub(crate) fn is_numbered(&self) -> bool {
         self.by != PairedBy::Position
     }
 
@@ -159,7 +159,7 @@ impl<'a> AlignedPoints<'a> {
 
 /// Reason why two series cannot be paired at all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PairingObstacle {
+pub(crate) enum PairingObstacle {
     /// Their points are numbered by different counters, or on one side only.
     Counters,
     /// Neither side has step numbers, and their lengths differ: a missing line would shift all points after it.
@@ -167,7 +167,7 @@ pub enum PairingObstacle {
 }
 
 /// The reason why two series cannot be paired; `None` where they can.
-pub fn obstacle(baseline: &Series, candidate: &Series) -> Option<PairingObstacle> {
+pub(crate) fn obstacle(baseline: &Series, candidate: &Series) -> Option<PairingObstacle> {
     if baseline.steps.is_numbered() || candidate.steps.is_numbered() {
         return (!baseline.counter.is_comparable(candidate.counter)).then_some(PairingObstacle::Counters);
     }

@@ -32,7 +32,7 @@ pub(super) type CurveId = (String, Option<u64>);
 
 /// Sources of one side that agree.
 #[derive(Debug)]
-pub struct Cluster<'a>(Vec<StoredSource<'a>>);
+pub(crate) struct Cluster<'a>(Vec<StoredSource<'a>>);
 
 impl<'a> Cluster<'a> {
     /// The best source, without regard to the other side.

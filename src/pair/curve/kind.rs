@@ -51,7 +51,7 @@ impl CurvePairing<'_> {
 
     /// Treats all runs as reinforcement learning, or none of them.
     #[must_use]
-    pub fn with_declared_kind(mut self, is_rl: bool) -> Self {
+    pub(crate) fn with_declared_kind(mut self, is_rl: bool) -> Self {
         self.pairs.iter_mut().for_each(|pair| pair.set_kind(is_rl));
         self.unpaired.iter_mut().for_each(|unpaired| unpaired.set_kind(is_rl));
         self.promote_named_losses();
@@ -60,7 +60,7 @@ impl CurvePairing<'_> {
     }
 
     /// Whether any run is of reinforcement learning.
-    pub fn has_rl(&self) -> bool {
+    pub(crate) fn has_rl(&self) -> bool {
         let one_sided = |unpaired: &UnpairedCurve| matches!(unpaired, UnpairedCurve::OneSided { is_rl: true, .. });
         self.pairs.iter().any(|pair| pair.is_rl) || self.unpaired.iter().any(one_sided)
     }

@@ -29,9 +29,9 @@ const PRECISION: [&str; 16] = [
 ];
 
 /// One metric in one file, with its points.
-pub type CurveSource<'a> = SourceOf<'a, Series>;
+pub(crate) type CurveSource<'a> = SourceOf<'a, Series>;
 /// One metric in one file, whose points may be on disk.
-pub type StoredSource<'a> = SourceOf<'a, StoredSeries>;
+pub(crate) type StoredSource<'a> = SourceOf<'a, StoredSeries>;
 
 /// One metric in one file.
 #[derive(Clone, Debug)]
@@ -105,7 +105,7 @@ impl StoredSource<'_> {
 
 /// One unit of the last digit a series was printed with; 0 where it has six decimals or more, or is made of whole
 /// numbers.
-pub fn resolution(series: &Series) -> f64 {
+pub(crate) fn resolution(series: &Series) -> f64 {
     let sample = || series.values.iter().filter(|value| value.is_finite()).take(1000);
     let printed = |decimals: i32| {
         let scale = 10_f64.powi(decimals);

@@ -36,7 +36,7 @@ fn is_behind(earlier: &UpdateHistory, next: &UpdateHistory) -> bool {
 }
 
 /// Steps whose update was skipped, or one of the updates up to it.
-pub fn skipped_steps(updates: Option<&UpdateHistory>) -> BTreeSet<u64> {
+pub(crate) fn skipped_steps(updates: Option<&UpdateHistory>) -> BTreeSet<u64> {
     let records = updates.into_iter().flat_map(|updates| (1..).zip(updates.records.iter()));
     let skipped = records.filter(|(_, record)| record.skipped > 0);
     skipped.map(|(place, record)| record.step.unwrap_or(place)).collect()

@@ -52,7 +52,7 @@ impl DumpNames {
     }
 
     /// Number of operations of wrappers that are left out.
-    pub fn wrapper_count(&self) -> usize {
+    pub(crate) fn wrapper_count(&self) -> usize {
         [&self.baseline, &self.candidate].into_iter().flatten().map(|side| side.wrappers.len()).sum()
     }
 }

@@ -50,7 +50,7 @@ impl Renaming {
     }
 
     /// The rule for a forward call of the candidate, which places of its values are listed for.
-    pub fn forward_call(&self, name: &str) -> Option<&RenamedOperation> {
+    pub(crate) fn forward_call(&self, name: &str) -> Option<&RenamedOperation> {
         if self.operations.is_empty() {
             return None;
         }
@@ -100,7 +100,7 @@ impl<'a> ModuleName<'a> {
 
 /// Applies a module mapping to `path.Class`, as msprobe does: an exact name comes first, otherwise every known part is replaced
 /// once, in the order given.
-pub fn rename_module(module: &str, modules: &[(String, String)]) -> String {
+pub(crate) fn rename_module(module: &str, modules: &[(String, String)]) -> String {
     let exact = modules.iter().find(|(from, _)| from == module).map(|(_, to)| to.clone());
     exact.unwrap_or_else(|| {
         let parts = modules.iter().filter(|(from, _)| !from.is_empty());

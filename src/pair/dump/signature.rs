@@ -114,7 +114,7 @@ type Defaults = Vec<(String, Json)>;
 
 /// Adds to paired calls the arguments that only the other side gives: their defaults, or null for calls of different
 /// overloads. `pairs` are indices of the operations; `None` where no argument was added.
-pub fn bind_arguments(
+pub(crate) fn bind_arguments(
     baseline: &Dump,
     candidate: &Dump,
     pairs: impl Iterator<Item = (usize, usize)>,

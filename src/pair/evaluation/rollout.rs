@@ -28,7 +28,7 @@ pub struct PairedStep<'a> {
 }
 
 /// Pairs the steps of two runs.
-pub fn rollout_steps<'a>(baseline: &'a Rollouts, candidate: &'a Rollouts) -> Vec<PairedStep<'a>> {
+pub(crate) fn rollout_steps<'a>(baseline: &'a Rollouts, candidate: &'a Rollouts) -> Vec<PairedStep<'a>> {
     let steps: BTreeSet<u64> = baseline.steps.keys().chain(candidate.steps.keys()).copied().collect();
     let paired = |step: u64| {
         let sides = PerSide { baseline: baseline.steps.get(&step), candidate: candidate.steps.get(&step) };
@@ -49,12 +49,12 @@ pub fn rollout_steps<'a>(baseline: &'a Rollouts, candidate: &'a Rollouts) -> Vec
 
 impl PairedStep<'_> {
     /// Answers of a side.
-    pub fn answer_count(&self, side: Side) -> u64 {
+    pub(crate) fn answer_count(&self, side: Side) -> u64 {
         self.sides[side].map_or(0, |step| step.prompts.values().map(|answers| answers.len() as u64).sum())
     }
 
     /// Answers that have a partner: one of the same prompt.
-    pub fn paired_count(&self) -> u64 {
+    pub(crate) fn paired_count(&self) -> u64 {
         self.prompts.iter().map(|pair| pair.baseline.len().min(pair.candidate.len()) as u64).sum()
     }
 }
@@ -75,7 +75,7 @@ impl PairedPrompt<'_> {
     }
 
     /// Whether the candidate's answers are compared with other truths. A baseline without truths does not count.
-    pub fn has_other_truth(&self) -> bool {
+    pub(crate) fn has_other_truth(&self) -> bool {
         let truths = |answers: &[RolloutRecord]| answers.iter().map(|answer| answer.truth).collect::<BTreeSet<_>>();
         let baseline = truths(self.baseline);
         baseline.iter().any(Option::is_some) && baseline != truths(self.candidate)
@@ -83,7 +83,7 @@ impl PairedPrompt<'_> {
 
     /// Both scores of the first answer that both runs gave to the same truth with different scores, and the number of such
     /// answers.
-    pub fn contradiction(&self) -> Option<([f64; 2], u64)> {
+    pub(crate) fn contradiction(&self) -> Option<([f64; 2], u64)> {
         let scores = |answers: &[RolloutRecord]| {
             let mut of: BTreeMap<(u64, Option<u64>), Vec<f64>> = BTreeMap::new();
             for answer in answers {

@@ -12,7 +12,7 @@ const FIRST_STEPS: usize = 2;
 
 impl LayoutSigns {
     /// Collects the signs of the first rows of each rank's tables.
-    pub fn of_tables(ranks: &[RankTables]) -> Self {
+    pub(crate) fn of_tables(ranks: &[RankTables]) -> Self {
         let mut signs = Self { world: ranks.len() as u64, ..Self::new() };
         let mut has_ends = false;
         for tables in ranks {

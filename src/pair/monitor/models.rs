@@ -58,7 +58,7 @@ impl Folder {
 }
 
 /// Models of each folder of both sides, by number; empty where the folders are starts of one model.
-pub fn models_of_both_sides(sides: &PerSide<&RankTables>) -> PerSide<BTreeMap<String, u64>> {
+pub(crate) fn models_of_both_sides(sides: &PerSide<&RankTables>) -> PerSide<BTreeMap<String, u64>> {
     if Side::BOTH.into_iter().all(|side| sides[side].folders().len() < 2) {
         return PerSide::of(|_| BTreeMap::new());
     }
@@ -79,7 +79,7 @@ pub fn models_of_both_sides(sides: &PerSide<&RankTables>) -> PerSide<BTreeMap<St
 }
 
 /// Models of each folder of a run alone.
-pub fn models_of_one_run(tables: &RankTables) -> BTreeMap<String, u64> {
+pub(crate) fn models_of_one_run(tables: &RankTables) -> BTreeMap<String, u64> {
     if tables.folders().len() < 2 {
         return BTreeMap::new();
     }

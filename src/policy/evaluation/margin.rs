@@ -40,7 +40,7 @@ pub enum MetricScale {
 
 impl MetricScale {
     /// The scale of a metric of this name; `None` for a name that tells none.
-    pub fn from_metric_name(metric: &str) -> Option<Self> {
+    pub(crate) fn from_metric_name(metric: &str) -> Option<Self> {
         match metric.to_ascii_lowercase().as_str() {
             "acc" | "acc_norm" | "acc_bytes" | "accuracy" | "exact_match" | "em" | "f1" | "mc1" | "mc2" | "mcc" => {
                 Some(Self::Rate)
@@ -55,7 +55,7 @@ impl MetricScale {
 
 impl Margins {
     /// The margin of a metric of a task by name, with its key; `task/metric` takes precedence over the metric.
-    pub fn margin_of(&self, task: &str, metric: &str) -> Option<(&str, Margin)> {
+    pub(crate) fn margin_of(&self, task: &str, metric: &str) -> Option<(&str, Margin)> {
         let key = format!("{task}/{metric}");
         let entry = self.named.get_key_value(&key).or_else(|| self.named.get_key_value(metric));
         entry.map(|(key, margin)| (key.as_str(), *margin))

@@ -200,7 +200,7 @@ impl Label {
 
 impl Issue {
     /// The issue; `None` for a pull request, which is one here.
-    pub fn into_issue(self) -> Option<forge::Issue> {
+    pub(crate) fn into_issue(self) -> Option<forge::Issue> {
         if self.pull_request.is_some() {
             return None;
         }
@@ -252,7 +252,7 @@ pub struct Tree {
 
 impl Tree {
     /// The entries of a folder; a part of them tells nothing.
-    pub fn into_entries(self) -> Read<(Vec<tree::TreeEntry>, bool)> {
+    pub(crate) fn into_entries(self) -> Read<(Vec<tree::TreeEntry>, bool)> {
         if self.truncated {
             return Err("with only part of the folder's entries".to_owned());
         }

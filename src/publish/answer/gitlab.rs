@@ -9,14 +9,14 @@ use crate::publish::{forge, tree};
 
 /// A person or a bot.
 #[derive(Debug, Deserialize)]
-pub struct User {
+pub(crate) struct User {
     /// The number.
     pub id: NonZeroU64,
 }
 
 /// A member of a project, of its own or by a group.
 #[derive(Debug, Default, Deserialize)]
-pub struct Member {
+pub(crate) struct Member {
     /// 10 guest, 20 reporter, 30 developer, 40 maintainer, 50 owner.
     pub access_level: u64,
 }
@@ -38,7 +38,7 @@ pub struct Note {
 
 impl Note {
     /// The comment; `None` for what the system wrote.
-    pub fn into_comment(self) -> Option<forge::Comment> {
+    pub(crate) fn into_comment(self) -> Option<forge::Comment> {
         (!self.system).then(|| self.into())
     }
 }

@@ -35,7 +35,7 @@ pub struct Page {
 
 /// A commit's tree.
 #[derive(Debug, Default, Deserialize)]
-pub struct CommitOfTree {
+pub(crate) struct CommitOfTree {
     /// The tree.
     pub tree: super::github::Object,
 }

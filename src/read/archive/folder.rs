@@ -65,7 +65,7 @@ pub(crate) fn is_compressed(head: &[u8]) -> bool {
 
 /// Whether a compressed file holds only text, for example a log that was packed after its run. Such a file is read as one file,
 /// not as a folder.
-pub fn is_packed_text(source: &Source, head: &[u8]) -> bool {
+pub(crate) fn is_packed_text(source: &Source, head: &[u8]) -> bool {
     if !is_compressed(head) {
         return false;
     }

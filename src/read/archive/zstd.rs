@@ -5,14 +5,14 @@ use std::io::{self, Read};
 use ruzstd::decoding::{FrameDecoder, StreamingDecoder};
 
 /// Reader of Zstandard frames that follow one another, as tools that compress in parallel write them.
-pub struct Zstd<R: Read> {
+pub(crate) struct Zstd<R: Read> {
     frame: Option<Box<StreamingDecoder<R, FrameDecoder>>>,
     rest: Option<R>,
 }
 
 impl<R: io::BufRead> Zstd<R> {
     /// Creates a reader of the expanded content of `packed`.
-    pub fn new(packed: R) -> Self {
+    pub(crate) fn new(packed: R) -> Self {
         Self { frame: None, rest: Some(packed) }
     }
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::place::{CheckpointFormat, CheckpointPlace};
 
 /// Removes the single files that are shards of an index in the list.
-pub fn without_shards(places: Vec<CheckpointPlace>) -> Vec<CheckpointPlace> {
+pub(crate) fn without_shards(places: Vec<CheckpointPlace>) -> Vec<CheckpointPlace> {
     let shards: BTreeSet<String> = places
         .iter()
         .filter(|place| !place.shards.contains_key(&place.path))
@@ -15,7 +15,7 @@ pub fn without_shards(places: Vec<CheckpointPlace>) -> Vec<CheckpointPlace> {
 }
 
 /// Combines the files of each folder into one checkpoint if their format `is_wanted`; all others stay as they are.
-pub fn gather_folders(
+pub(crate) fn gather_folders(
     places: Vec<CheckpointPlace>,
     is_wanted: impl Fn(CheckpointFormat) -> bool,
 ) -> Vec<CheckpointPlace> {

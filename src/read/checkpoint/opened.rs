@@ -146,7 +146,7 @@ impl CheckpointParameter {
 
     /// Whether `name` is the state of a random generator or of a data loader. The generators of a GPU and an NPU have states of
     /// different lengths, so they are not compared. A floating-point tensor is never such a state.
-    pub fn is_state(&self, name: &str) -> bool {
+    pub(crate) fn is_state(&self, name: &str) -> bool {
         let is_number = match self {
             Self::Tensor(tensor) => tensor.dtype.is_float() || tensor.dtype.is_complex(),
             Self::Unread(_) => false,

@@ -30,17 +30,17 @@ pub enum CheckpointFormat {
 
 impl CheckpointPlace {
     /// Creates the place of a checkpoint in one file.
-    pub fn from_file(path: String) -> Self {
+    pub(crate) fn from_file(path: String) -> Self {
         Self { shards: BTreeMap::from([(path.clone(), Vec::new())]), path, format: CheckpointFormat::Whole }
     }
 
     /// Creates the place of one rank's file, of a checkpoint that is cut over ranks.
-    pub fn from_rank_file(path: String) -> Self {
+    pub(crate) fn from_rank_file(path: String) -> Self {
         Self { format: CheckpointFormat::Fsdp, ..Self::from_file(path) }
     }
 
     /// Creates the place of the checkpoint that the index at `path` describes.
-    pub fn from_index(path: String, shards: BTreeMap<String, Vec<String>>) -> Self {
+    pub(crate) fn from_index(path: String, shards: BTreeMap<String, Vec<String>>) -> Self {
         let folder = path.rsplit_once('/').map_or(String::new(), |(folder, _)| format!("{folder}/"));
         let shards = shards.into_iter().map(|(file, names)| (format!("{folder}{file}"), names)).collect();
         Self { path, shards, format: CheckpointFormat::Whole }

@@ -11,7 +11,7 @@ use crate::read::tensor::{StoredValue, TensorData};
 use crate::read::tensor_file;
 
 /// Configuration files that libraries write next to a checkpoint.
-pub const CONFIGURATIONS: [&str; 3] = ["config.json", "adapter_config.json", "generation_config.json"];
+pub(crate) const CONFIGURATIONS: [&str; 3] = ["config.json", "adapter_config.json", "generation_config.json"];
 /// Subfolders of a checkpoint's folder in which trainers keep these files.
 const FOLDERS: [&str; 2] = ["", "huggingface/"];
 /// Largest configuration and largest file of plain values that is read, in bytes.

@@ -130,7 +130,7 @@ impl DeclaredSettings {
     }
 
     /// Whether the log ends before its declared total, by at least one logging interval.
-    pub fn ends_early(&self, last_step: Option<u64>, interval: u64) -> bool {
+    pub(crate) fn ends_early(&self, last_step: Option<u64>, interval: u64) -> bool {
         let short = |at: u64, of: u64| at.saturating_add(interval.max(1)) <= of;
         match (self.last, self.total) {
             (Some((at, of)), _) => short(at, of),

@@ -16,7 +16,7 @@ pub enum LossMeaning {
 
 impl LossMeaning {
     /// Whether a record may stand for all steps since the last record.
-    pub fn may_be_windows(self) -> bool {
+    pub(crate) fn may_be_windows(self) -> bool {
         self != Self::Samples
     }
 }

@@ -212,7 +212,7 @@ fn is_unmistakable(line: &str, record: &Record) -> bool {
 }
 
 /// Whether a text holds a line that the user's pattern reads.
-pub fn matches_pattern(source: &dyn ByteSource, pattern: &LogPattern) -> bool {
+pub(crate) fn matches_pattern(source: &dyn ByteSource, pattern: &LogPattern) -> bool {
     let (mut lines, mut names) = (Lines::new(source), Names::default());
     while lines.consumed() < SEARCHED {
         match lines.next() {
@@ -226,14 +226,14 @@ pub fn matches_pattern(source: &dyn ByteSource, pattern: &LogPattern) -> bool {
 }
 
 /// Whether a text has a line with the word `loss` and a decimal number.
-pub fn resembles_log(head: &[u8]) -> bool {
+pub(crate) fn resembles_log(head: &[u8]) -> bool {
     let speaks = |line: &str| line.to_lowercase().contains("loss") && DECIMAL.is_match(line);
     !head.contains(&0) && String::from_utf8_lossy(head).lines().any(speaks)
 }
 
 /// The lines of a text that look most as if they hold a loss, in their order and cut to a width; `None` for binary data and for a
 /// text without lines.
-pub fn sample_lines(source: &dyn ByteSource) -> Option<Vec<String>> {
+pub(crate) fn sample_lines(source: &dyn ByteSource) -> Option<Vec<String>> {
     /// Lines that a message shows.
     const SHOWN: usize = 3;
     /// Lines that are searched for them.

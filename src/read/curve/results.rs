@@ -15,7 +15,7 @@ use crate::read::metric;
 const NAMES: [&str; 4] = ["eval_results.json", "all_results.json", "test_results.json", "predict_results.json"];
 
 /// Path of the trainer state that the results at `path` belong to; `None` where `path` is not named like a file of results.
-pub fn trainer_state_path(path: &str) -> Option<String> {
+pub(crate) fn trainer_state_path(path: &str) -> Option<String> {
     let (folder, name) = path.rsplit_once('/').map_or(("", path), |(folder, name)| (folder, name));
     let state = "trainer_state.json";
     NAMES.contains(&name).then(|| if folder.is_empty() { state.to_owned() } else { format!("{folder}/{state}") })

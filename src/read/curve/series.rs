@@ -43,7 +43,7 @@ impl Steps {
     }
 
     /// Whether the source numbers its steps.
-    pub fn is_numbered(&self) -> bool {
+    pub(crate) fn is_numbered(&self) -> bool {
         !matches!(self, Self::Positions(_))
     }
 
@@ -167,7 +167,7 @@ impl Counter {
     }
 
     /// Whether equal numbers of both kinds mean the same point of a run.
-    pub fn is_comparable(self, other: Self) -> bool {
+    pub(crate) fn is_comparable(self, other: Self) -> bool {
         let steps = |counter| matches!(counter, Self::Step | Self::EpochStep);
         self == other || steps(self) && steps(other)
     }
@@ -194,7 +194,7 @@ pub struct Order {
 
 impl Order {
     /// Largest number of resumes that are listed.
-    pub const LISTED: usize = 20;
+    pub(crate) const LISTED: usize = 20;
 }
 
 /// One metric of one file.
@@ -222,7 +222,7 @@ pub struct Series {
 
 impl Series {
     /// A series without step numbers.
-    pub fn by_position(name: impl Into<String>, values: Vec<f64>) -> Self {
+    pub(crate) fn by_position(name: impl Into<String>, values: Vec<f64>) -> Self {
         let steps = Steps::Positions(values.len());
         Self { counter: Counter::Position, ..Self::from_rising(name.into(), steps, values) }
     }
@@ -266,7 +266,7 @@ impl Series {
     }
 
     /// The series without the points at steps for which `is_left_out` holds.
-    pub fn without_steps(&self, is_left_out: impl Fn(u64) -> bool) -> Self {
+    pub(crate) fn without_steps(&self, is_left_out: impl Fn(u64) -> bool) -> Self {
         let kept = Self::by_step(self.name.clone(), self.points().filter(|(step, _)| !is_left_out(*step)));
         let others = self.contradicting.iter().filter(|(step, _)| !is_left_out(*step)).copied().collect();
         let (unrecorded, order) = (self.unrecorded.clone(), self.order.clone());
@@ -280,7 +280,7 @@ impl Series {
 
     /// This series continued by `next`, the same run's series of a later file. Steps that `next` logs again replace those here: the run
     /// was resumed.
-    pub fn followed_by(&self, next: &Self) -> Self {
+    pub(crate) fn followed_by(&self, next: &Self) -> Self {
         let mut points: BTreeMap<u64, f64> = self.points().collect();
         let resumed = next.points().filter(|(step, value)| points.insert(*step, *value).is_some()).count() as u64;
         let mut contradicting = self.contradicting.clone();

@@ -144,7 +144,7 @@ impl StoredSeries {
     ///
     /// # Errors
     /// Errors of the disk.
-    pub fn followed_by(&self, next: &Self) -> Result<Self> {
+    pub(crate) fn followed_by(&self, next: &Self) -> Result<Self> {
         let joined = self.load()?.followed_by(&*next.load()?);
         match &self.home {
             Some(home) => Self::store(joined, home),
@@ -156,7 +156,7 @@ impl StoredSeries {
     ///
     /// # Errors
     /// Errors of the disk.
-    pub fn with_points(&self, points: impl Iterator<Item = (u64, f64)>) -> Result<Self> {
+    pub(crate) fn with_points(&self, points: impl Iterator<Item = (u64, f64)>) -> Result<Self> {
         let series = self.load()?;
         let mut all: BTreeMap<u64, f64> = series.points().collect();
         all.extend(points);

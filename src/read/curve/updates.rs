@@ -79,7 +79,7 @@ impl UpdateHistory {
     }
 
     /// Number of updates that the record at `place` stands for: the distance to the neighbouring record's step, at least 1.
-    pub fn covered_updates(&self, place: usize) -> u64 {
+    pub(crate) fn covered_updates(&self, place: usize) -> u64 {
         let step = |place: usize| self.records.get(place).and_then(|record| record.step);
         let apart = |place: usize| Some(step(place)?.saturating_sub(step(place.checked_sub(1)?)?));
         apart(place).or_else(|| apart(place + 1)).unwrap_or(1).max(1)
@@ -201,7 +201,7 @@ fn is_count(name: &str) -> bool {
 ///
 /// # Errors
 /// Errors of the disk, where points lie there.
-pub fn updates_of_file(told: Option<&UpdateHistory>, metrics: &[StoredSeries]) -> Result<Option<UpdateHistory>> {
+pub(crate) fn updates_of_file(told: Option<&UpdateHistory>, metrics: &[StoredSeries]) -> Result<Option<UpdateHistory>> {
     if told.is_some() {
         return Ok(told.cloned());
     }

@@ -299,7 +299,7 @@ impl Builder {
 impl Operations {
     /// Copies all operations and adds plain arguments to some of them. `arguments` has row names and values by the operation's index.
     #[must_use]
-    pub fn with_arguments(&self, arguments: &BTreeMap<usize, Vec<(String, Json)>>) -> Self {
+    pub(crate) fn with_arguments(&self, arguments: &BTreeMap<usize, Vec<(String, Json)>>) -> Self {
         let mut builder = Builder::default();
         builder.set_precision(self.precision);
         for (index, operation) in self.iter().enumerate() {
@@ -314,7 +314,7 @@ impl Operations {
 
     /// Copies all operations without the values of the given rows.
     #[must_use]
-    pub fn without_rows(&self, rows: &HashSet<String>) -> Self {
+    pub(crate) fn without_rows(&self, rows: &HashSet<String>) -> Self {
         let mut builder = Builder::default();
         builder.set_precision(self.precision);
         for operation in self.iter() {
@@ -327,7 +327,7 @@ impl Operations {
 
     /// Copies only the operation at `index`, with its values.
     #[must_use]
-    pub fn single_operation(&self, index: usize) -> Self {
+    pub(crate) fn single_operation(&self, index: usize) -> Self {
         let mut builder = Builder::default();
         builder.set_precision(self.precision);
         if let Some(operation) = self.get(index) {

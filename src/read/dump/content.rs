@@ -38,7 +38,7 @@ pub struct Dump {
 impl Dump {
     /// Names of the frameworks of two dumps, baseline and candidate, if exactly one of them is MindSpore; else `None`. MindSpore
     /// names modules and interfaces differently.
-    pub fn differing_frameworks<'a>(&'a self, candidate: &'a Self) -> Option<[&'a str; 2]> {
+    pub(crate) fn differing_frameworks<'a>(&'a self, candidate: &'a Self) -> Option<[&'a str; 2]> {
         let is_mindspore = |dump: &Self| dump.framework == "mindspore";
         (is_mindspore(self) != is_mindspore(candidate)).then(|| [self, candidate].map(Self::framework_name))
     }
@@ -122,7 +122,7 @@ impl AssembledParts {
 }
 
 /// Relative difference up to which copies of a parameter count as equal. Checks of a single run use the same limit.
-pub const COPIES: f64 = 1e-6;
+pub(crate) const COPIES: f64 = 1e-6;
 
 /// Copies of one value that differ between ranks.
 #[derive(Clone, Debug, PartialEq)]

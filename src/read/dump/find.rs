@@ -48,7 +48,7 @@ pub fn recognise(files: &Arc<dyn Files>, path: &str, head: &[u8]) -> Option<Dump
 }
 
 /// Dumps of other tools, made of the parts that were found among a side's files.
-pub fn tool_dumps(files: &Arc<dyn Files>, parts: &[ToolPart]) -> Vec<DumpFolder> {
+pub(crate) fn tool_dumps(files: &Arc<dyn Files>, parts: &[ToolPart]) -> Vec<DumpFolder> {
     let folder = |dump: ToolDump| DumpFolder {
         files: files.clone(),
         path: beside(&dump.group, ""),
@@ -80,12 +80,12 @@ fn beside(folder: &str, name: &str) -> String {
 }
 
 /// Folders with the values of ptdbg dumps. Each has the name of a `.pkl` file next to it.
-pub fn data_folders(files: &dyn Files) -> BTreeSet<String> {
+pub(crate) fn data_folders(files: &dyn Files) -> BTreeSet<String> {
     files.list().iter().filter_map(|entry| entry.path.strip_suffix(".pkl").map(str::to_owned)).collect()
 }
 
 /// Whether the file at `path` holds call stacks or the module tree of records next to it.
-pub fn is_part_of_dump(files: &dyn Files, path: &str) -> bool {
+pub(crate) fn is_part_of_dump(files: &dyn Files, path: &str) -> bool {
     let (folder, name) = path.rsplit_once('/').map_or(("", path), |(folder, name)| (folder, name));
     let others = || RECORDS.iter().chain(&PARTS).filter(|other| **other != name);
     PARTS.contains(&name) && others().any(|other| is_listed(files, folder, other))

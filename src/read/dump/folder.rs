@@ -100,7 +100,7 @@ impl DumpFolder {
     ///
     /// # Errors
     /// `Unsupported` for ptdbg_ascend, which writes rows instead of records; else those of [`read`](Self::read).
-    pub fn records_of(&self, names: &[&str]) -> Result<Vec<Option<Json>>> {
+    pub(crate) fn records_of(&self, names: &[&str]) -> Result<Vec<Option<Json>>> {
         if self.assembled.is_some() {
             return Err(Error::unsupported(&self.records, "it is put together of several ranks"));
         }
@@ -151,7 +151,7 @@ impl DumpFolder {
     ///
     /// # Errors
     /// Those of [`tensor_file::open`].
-    pub fn tensor_in_file(&self, data_name: &str, source: Source) -> Result<TensorData> {
+    pub(crate) fn tensor_in_file(&self, data_name: &str, source: Source) -> Result<TensorData> {
         match &self.tool_dump {
             Some(tool) => tool.tensor(data_name, source),
             None => tensor_file::open(source),
@@ -164,7 +164,7 @@ impl DumpFolder {
     }
 
     /// Number of bytes that may be requested ahead of reading.
-    pub fn room_ahead(&self) -> ReadAheadRoom {
+    pub(crate) fn room_ahead(&self) -> ReadAheadRoom {
         // An assembled tensor has several files, so nothing is requested ahead.
         if self.assembled.is_some() { ReadAheadRoom::default() } else { self.files.read_ahead_room() }
     }
@@ -175,7 +175,7 @@ impl DumpFolder {
     }
 
     /// Path of a saved tensor's file, relative to the side's root.
-    pub fn data_path(&self, data_name: &str) -> String {
+    pub(crate) fn data_path(&self, data_name: &str) -> String {
         if let Some(tool) = &self.tool_dump {
             return tool.tensor_path(data_name);
         }

@@ -25,7 +25,7 @@ pub enum Direction {
 
 /// Parts of an operation's name.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct OpName {
+pub(crate) struct OpName {
     /// The name without call number and direction: `Functional.linear`, `Module.layers.0.fc.Linear`.
     pub base: String,
     /// Number of the call, counted from 0 per name and step; `None` if the name has none.
@@ -36,12 +36,12 @@ pub struct OpName {
 
 impl OpName {
     /// Name of the called function or class: `linear` for `Functional.linear`, the class for a module.
-    pub fn api(&self) -> &str {
+    pub(crate) fn api(&self) -> &str {
         self.base.rsplit('.').next().unwrap_or(&self.base)
     }
 
     /// Splits `name` into its parts.
-    pub fn parse(name: &str) -> Self {
+    pub(crate) fn parse(name: &str) -> Self {
         Self::parse_joined(name, '.').or_else(|| Self::parse_joined(name, '_')).unwrap_or_else(|| Self {
             base: name.to_owned(),
             call: None,
@@ -62,11 +62,6 @@ impl OpName {
             _ => (before, None),
         };
         Some(Self { base: base.to_owned(), call, direction: Some(direction) })
-    }
-
-    /// Part of a name after its prefix: the API's name (`linear`), or the first part of a module's path.
-    pub fn second_part(name: &str) -> &str {
-        name.split('.').nth(1).unwrap_or_default()
     }
 }
 

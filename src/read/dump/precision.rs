@@ -19,7 +19,7 @@ const OF_TWO: f64 = 1.5;
 impl Precision {
     /// Largest differences of max, min, mean and norm that rounding alone explains: half a unit in the baseline's last digit for
     /// each of the two rounded numbers.
-    pub fn rounding_units(self, baseline: [Option<f64>; 4]) -> [f64; 4] {
+    pub(crate) fn rounding_units(self, baseline: [Option<f64>; 4]) -> [f64; 4] {
         let [max, min, mean, norm] = baseline.map(|value| value.map_or(0.0, f64::abs));
         let of_norm = match self {
             // A norm is computed from numbers of other magnitudes, whose last digit may weigh ten times as much.

@@ -227,7 +227,7 @@ impl Operations {
     }
 
     /// Number of values of all operations.
-    pub fn value_count(&self) -> usize {
+    pub(crate) fn value_count(&self) -> usize {
         self.spans.iter().map(|span| span.len as usize).sum()
     }
 
@@ -331,7 +331,7 @@ impl<'a> Leaves<'a> {
 
 impl<'a> RowName<'a> {
     /// Part of the row name after the operation's name; the whole name if it does not start with the operation's name.
-    pub fn below_operation(&self) -> &'a str {
+    pub(crate) fn below_operation(&self) -> &'a str {
         self.rest
     }
 
@@ -405,7 +405,7 @@ impl<'a> TensorRecord<'a> {
     }
 
     /// Largest value, smallest value, mean and 2-norm as numbers; `None` if one of them is not a finite number.
-    pub fn finite_statistics(&self) -> Option<[f64; 4]> {
+    pub(crate) fn finite_statistics(&self) -> Option<[f64; 4]> {
         let [max, min, mean, norm] = self.statistics().map(Statistic::as_f64);
         let all = [max?, min?, mean?, norm?];
         all.iter().all(|value| value.is_finite()).then_some(all)

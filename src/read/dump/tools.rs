@@ -42,6 +42,6 @@ pub fn recognise(path: &str, head: &[u8], source: &Source) -> Option<Result<Tool
 }
 
 /// Dump of an unknown tool, if the members of the file at `path` are one; `None` if they are something else.
-pub fn recognise_members(path: &str, head: &[u8], source: &Source) -> Option<Result<ToolPart>> {
+pub(crate) fn recognise_members(path: &str, head: &[u8], source: &Source) -> Option<Result<ToolPart>> {
     unknown::recognise_members(path, head, source).map(|file| Ok(ToolPart::File(file)))
 }

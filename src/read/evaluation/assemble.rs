@@ -73,7 +73,7 @@ pub fn read(files: &dyn Files, recognised: &[EvaluationFile]) -> Evaluations {
 /// Calls `measure` with each answer of the records and rollouts among the `recognised` files, and `add` with the results. There is
 /// one sum per file of records and per folder of rollouts, in the order of steps and lines. Each file is read once, and none of it
 /// is kept.
-pub fn measure_answers<S: Default, T: Send>(
+pub(crate) fn measure_answers<S: Default, T: Send>(
     files: &dyn Files,
     recognised: &[EvaluationFile],
     measure: impl Fn(&Answer<'_>) -> T + Sync,
@@ -103,7 +103,7 @@ pub fn measure_answers<S: Default, T: Send>(
 }
 
 /// Reads the rollouts among the `recognised` files, folder by folder, and calls `measure` with each answer and `add` with the results.
-pub fn read_rollouts<S: Default, T: Send>(
+pub(crate) fn read_rollouts<S: Default, T: Send>(
     files: &dyn Files,
     recognised: &[EvaluationFile],
     measure: impl Fn(&Answer<'_>) -> T + Sync,

@@ -105,7 +105,7 @@ impl Default for Rollouts {
 
 impl Rollouts {
     /// Whether settings in their folder say that answers were not sampled at random.
-    pub fn is_greedy(&self) -> bool {
+    pub(crate) fn is_greedy(&self) -> bool {
         !self.run.tasks.is_empty() && self.run.tasks.values().all(|task| !task.is_sampled)
     }
 }

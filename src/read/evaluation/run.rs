@@ -67,7 +67,7 @@ pub struct EvaluationTask {
 
 impl EvaluationTask {
     /// Whether the samples have values of a metric under a filter.
-    pub fn has_values(&self, filter: &Option<String>, metric: &str) -> bool {
+    pub(crate) fn has_values(&self, filter: &Option<String>, metric: &str) -> bool {
         let samples = self.samples.as_ref().and_then(|samples| samples.by_filter.get(filter));
         samples.is_some_and(|samples| samples.iter().any(|sample| sample.values.contains_key(metric)))
     }

@@ -73,7 +73,7 @@ impl<'a> Batches<'_, 'a> {
     ///
     /// # Errors
     /// Errors of reading; `LimitExceeded` for an entry that is too long.
-    pub fn next_batch(&mut self) -> Result<Option<Batch<'a>>> {
+    pub(crate) fn next_batch(&mut self) -> Result<Option<Batch<'a>>> {
         while self.state == State::Open {
             if self.scan.whole >= BATCH {
                 let rest = self.pending.split_off(self.scan.whole);

@@ -22,7 +22,7 @@ pub fn parse(source: &dyn ByteSource) -> Result<Json> {
 }
 
 /// Parses a whole document in memory. Error messages call it `name`.
-pub fn parse_bytes(name: &str, bytes: &[u8]) -> Result<Json> {
+pub(crate) fn parse_bytes(name: &str, bytes: &[u8]) -> Result<Json> {
     parse(&MemorySource::new(name, bytes.to_vec()))
 }
 
@@ -68,13 +68,8 @@ impl<'a> Parser<'a> {
         self.next_offset - (self.buffer.len() - self.position) as u64
     }
 
-    /// Number of repeated keys in the objects that were read by [`value`](Self::value) so far.
-    pub fn repeated_keys(&self) -> u64 {
-        self.repeated_keys
-    }
-
     /// Whether nothing but white space is left.
-    pub fn at_end(&mut self) -> Result<bool> {
+    pub(crate) fn at_end(&mut self) -> Result<bool> {
         Ok(self.peek()?.is_none())
     }
 

@@ -57,7 +57,7 @@ impl Tape {
     }
 
     /// Whether an object has a key more than once.
-    pub fn has_repeated_keys(&self) -> bool {
+    pub(crate) fn has_repeated_keys(&self) -> bool {
         self.repeated > 0
     }
 
@@ -259,7 +259,7 @@ mod tests {
         let mut parser = Parser::new(&source);
         let value = parser.value()?;
         parser.end()?;
-        Ok((value, parser.repeated_keys() > 0))
+        Ok((value, parser.repeated_keys > 0))
     }
 
     fn document() -> impl Strategy<Value = String> {

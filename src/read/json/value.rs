@@ -48,7 +48,7 @@ impl Json {
     }
 
     /// Value of an integer that fits into `i64`.
-    pub fn as_i64(&self) -> Option<i64> {
+    pub(crate) fn as_i64(&self) -> Option<i64> {
         if let Self::Int(value) = self { Some(*value) } else { None }
     }
 

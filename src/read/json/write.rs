@@ -3,14 +3,14 @@
 use super::value::Json;
 
 /// Text of `value` on one line: `{"a": [1, 2.5]}`.
-pub fn to_text(value: &Json) -> String {
+pub(crate) fn to_text(value: &Json) -> String {
     let mut out = String::new();
     write(&mut out, value, None);
     out
 }
 
 /// Text of `value` over several lines, indented by four spaces per level, as in config packs.
-pub fn to_indented_text(value: &Json) -> String {
+pub(crate) fn to_indented_text(value: &Json) -> String {
     let mut out = String::new();
     write(&mut out, value, Some(0));
     out

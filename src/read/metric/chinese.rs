@@ -32,7 +32,7 @@ const WORDS: [(&str, &str); 25] = [
 ];
 
 /// Name with its Chinese words translated into English and separated by `_`; borrowed if it has none.
-pub fn in_english(name: &str) -> Cow<'_, str> {
+pub(crate) fn in_english(name: &str) -> Cow<'_, str> {
     if name.is_ascii() {
         return Cow::Borrowed(name);
     }

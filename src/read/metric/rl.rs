@@ -18,7 +18,7 @@ const SCORES: [&str; 9] = ["acc", "accuracy", "reward", "rewards", "score", "sco
 const STATISTICS: [&str; 3] = ["max", "min", "std"];
 
 /// Role of a metric in a run of reinforcement learning, from its canonical name.
-pub fn role_in_rl(canonical: &str) -> Role {
+pub(crate) fn role_in_rl(canonical: &str) -> Role {
     let lower = canonical.to_ascii_lowercase();
     let words = Words::from_name(&lower);
     performance_role(&words).or_else(|| rl_role(&lower, &words)).unwrap_or_else(|| match role(&lower) {
@@ -29,7 +29,10 @@ pub fn role_in_rl(canonical: &str) -> Role {
 
 /// Whether the metrics are those of reinforcement learning: one of `metrics` is a reward, and one of `companions` belongs to the
 /// training of a policy.
-pub fn is_rl<'n>(mut metrics: impl Iterator<Item = &'n str>, mut companions: impl Iterator<Item = &'n str>) -> bool {
+pub(crate) fn is_rl<'n>(
+    mut metrics: impl Iterator<Item = &'n str>,
+    mut companions: impl Iterator<Item = &'n str>,
+) -> bool {
     let of = |name: &str| rl_role(name, &Words::from_name(name));
     let trained = |name: &str| match of(name) {
         Some(Role::Entropy | Role::Kl | Role::ClipFraction | Role::Mismatch) => true,

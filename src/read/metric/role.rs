@@ -245,7 +245,7 @@ fn names_error(words: &Words<'_>) -> bool {
 }
 
 /// Whether a loss is only a part, which regularises, balances or trains a value function. Parts are noisier than the main loss.
-pub fn is_loss_part(canonical: &str) -> bool {
+pub(crate) fn is_loss_part(canonical: &str) -> bool {
     let lower = canonical.to_ascii_lowercase();
     let words = Words::from_name(&lower);
     words.contains_any(&PARTS) || words.contains_any(&VALUE)
@@ -295,7 +295,7 @@ pub(super) fn performance_role(words: &Words<'_>) -> Option<Role> {
 }
 
 /// Whether a canonical name without a role looks like a training loss or a reward, which are the main metrics of a run.
-pub fn looks_like_goal(canonical: &str) -> bool {
+pub(crate) fn looks_like_goal(canonical: &str) -> bool {
     let lower = canonical.to_ascii_lowercase();
     let words = Words::from_name(&lower);
     let is_goal = |word: &str| is_loss(word) || word.starts_with("loss") || word.starts_with("reward");

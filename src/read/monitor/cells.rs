@@ -80,7 +80,7 @@ impl MonitorHeader {
     }
 
     /// Whether the table records a statistic that can be compared.
-    pub fn has_statistics(&self) -> bool {
+    pub(crate) fn has_statistics(&self) -> bool {
         self.columns.iter().any(|column| matches!(column, Column::Statistic(_)))
     }
 

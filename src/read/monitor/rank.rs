@@ -48,7 +48,7 @@ impl MonitorKey {
     }
 
     /// Splits the name into the path of the module and the parameter, input or output after it: `fc1` and `.input.0`.
-    pub fn split_module(&self) -> (&str, &str) {
+    pub(crate) fn split_module(&self) -> (&str, &str) {
         let before = |name: &str| name.rfind('.').unwrap_or(0);
         let mut end = before(&self.name);
         if self.kind.is_activation() {
@@ -77,7 +77,7 @@ pub struct KeyedRow {
 
 impl KeyedRow {
     /// Key of the first row that the same start of the program wrote for this tensor; `None` if this row is the first.
-    pub fn first_key(&self) -> Option<MonitorKey> {
+    pub(crate) fn first_key(&self) -> Option<MonitorKey> {
         let is_counted = self.row.micro_step.is_some();
         let MonitorKey { micro_step, occurrence, .. } = self.key;
         let is_later = if is_counted { occurrence > 0 } else { micro_step > 0 };
@@ -137,7 +137,7 @@ impl RankTables {
 
     /// Sets the model that each folder records. Folders of the same model are successive starts of the program.
     #[must_use]
-    pub fn with_models(self, models: BTreeMap<String, u64>) -> Self {
+    pub(crate) fn with_models(self, models: BTreeMap<String, u64>) -> Self {
         Self { models, ..self }
     }
 
@@ -152,7 +152,7 @@ impl RankTables {
     }
 
     /// Rows of a step in one folder. Files that can no longer be read are skipped.
-    pub fn folder_rows(&self, folder: &str, step: i64) -> Vec<MonitorRow> {
+    pub(crate) fn folder_rows(&self, folder: &str, step: i64) -> Vec<MonitorRow> {
         let of_folder = self.tables.iter().filter(|table| table.place.folder == folder);
         of_folder.filter_map(|table| table.rows(step).ok()).flatten().collect()
     }
@@ -163,7 +163,7 @@ impl RankTables {
     }
 
     /// Kinds of tensors in damaged tables.
-    pub fn damaged_kinds(&self) -> BTreeSet<MonitorKind> {
+    pub(crate) fn damaged_kinds(&self) -> BTreeSet<MonitorKind> {
         self.tables
             .iter()
             .filter(|table| table.damage.is_some())
@@ -178,7 +178,7 @@ impl RankTables {
     }
 
     /// Whether any table records a statistic that can be compared.
-    pub fn has_statistics(&self) -> bool {
+    pub(crate) fn has_statistics(&self) -> bool {
         self.tables.iter().filter_map(|table| table.header.as_ref()).any(MonitorHeader::has_statistics)
     }
 
@@ -228,7 +228,7 @@ impl RankTables {
     ///
     /// # Errors
     /// If a file can no longer be read.
-    pub fn read_step(&self, step: i64, kind: Option<MonitorKind>) -> Result<MonitorStep> {
+    pub(crate) fn read_step(&self, step: i64, kind: Option<MonitorKind>) -> Result<MonitorStep> {
         let mut reading = Reading::default();
         let may_hold = |table: &&MonitorTable| {
             let kinds = table.place.kinds();

@@ -26,7 +26,7 @@ impl MonitorStatistics {
     }
 
     /// Whether every statistic that was written is finite.
-    pub fn are_finite(&self) -> bool {
+    pub(crate) fn are_finite(&self) -> bool {
         self.0.iter().flatten().all(|value| value.is_finite())
     }
 
@@ -78,7 +78,7 @@ pub struct MonitorRow {
 
 impl MonitorRow {
     /// Whether the row says that there was no tensor. The tool then writes `nan` into every column.
-    pub fn is_absent(&self) -> bool {
+    pub(crate) fn is_absent(&self) -> bool {
         says_absent(&self.statistics, self.nans, [self.shape.as_deref(), self.dtype.as_deref()])
     }
 
@@ -89,7 +89,7 @@ impl MonitorRow {
     }
 
     /// Whether all written statistics are NaN, while no column shows whether there was a tensor.
-    pub fn is_undecided(&self) -> bool {
+    pub(crate) fn is_undecided(&self) -> bool {
         let columns = self.nans.is_none() && self.dtype.is_none() && self.shape.is_none();
         let mut written = self.statistics.written().peekable();
         columns && written.peek().is_some() && written.all(|(_, value)| value.is_nan())

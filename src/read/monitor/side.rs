@@ -26,7 +26,7 @@ impl From<RankTables> for MonitorTables {
 
 impl MonitorTables {
     /// Creates the tables of all ranks of a layout. `merges_micro_steps` says that the micro steps of a step are parts of one batch.
-    pub fn from_ranks(ranks: Vec<RankTables>, layout: Layout, merges_micro_steps: bool) -> Self {
+    pub(crate) fn from_ranks(ranks: Vec<RankTables>, layout: Layout, merges_micro_steps: bool) -> Self {
         let whole = WholeTables::new(&ranks, layout, merges_micro_steps);
         Self { ranks, whole: Some(whole) }
     }
@@ -37,22 +37,22 @@ impl MonitorTables {
     }
 
     /// Ranks that are merged; empty for a single rank.
-    pub fn merged_ranks(&self) -> Vec<u64> {
+    pub(crate) fn merged_ranks(&self) -> Vec<u64> {
         self.ranks.iter().filter(|_| self.whole.is_some()).map(|tables| tables.rank).collect()
     }
 
     /// Tables of each rank.
-    pub fn rank_tables(&self) -> &[RankTables] {
+    pub(crate) fn rank_tables(&self) -> &[RankTables] {
         &self.ranks
     }
 
     /// Largest number of parts that one row of the whole model is merged from.
-    pub fn parts_per_row(&self) -> u32 {
+    pub(crate) fn parts_per_row(&self) -> u32 {
         self.whole.as_ref().map_or(1, WholeTables::parts_per_row)
     }
 
     /// Ranks that hold a tensor of the whole model.
-    pub fn holding_ranks(&self, kind: MonitorKind, name: &str) -> Vec<u64> {
+    pub(crate) fn holding_ranks(&self, kind: MonitorKind, name: &str) -> Vec<u64> {
         self.whole.as_ref().map(|whole| whole.holding_ranks(kind, name)).unwrap_or_default()
     }
 
@@ -62,7 +62,7 @@ impl MonitorTables {
     }
 
     /// Kinds of tensors in damaged tables.
-    pub fn damaged_kinds(&self) -> BTreeSet<MonitorKind> {
+    pub(crate) fn damaged_kinds(&self) -> BTreeSet<MonitorKind> {
         self.ranks.iter().flat_map(RankTables::damaged_kinds).collect()
     }
 
@@ -72,7 +72,7 @@ impl MonitorTables {
     }
 
     /// Whether any table records a statistic that can be compared.
-    pub fn has_statistics(&self) -> bool {
+    pub(crate) fn has_statistics(&self) -> bool {
         self.ranks.iter().any(RankTables::has_statistics)
     }
 
@@ -132,7 +132,7 @@ impl MonitorTables {
     ///
     /// # Errors
     /// If a file can no longer be read.
-    pub fn read_step(&self, step: i64, kind: Option<MonitorKind>) -> Result<MonitorStep> {
+    pub(crate) fn read_step(&self, step: i64, kind: Option<MonitorKind>) -> Result<MonitorStep> {
         match (&self.whole, self.ranks.as_slice()) {
             (Some(whole), ranks) => whole.read_step(ranks, step, kind),
             (None, [rank]) => rank.read_step(step, kind),

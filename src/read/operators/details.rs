@@ -46,7 +46,7 @@ impl OperatorOutput {
     }
 
     /// Whether both rows have the same bits in all numbers, and the same type, shape and status.
-    pub fn has_same_numbers(&self, other: &Self) -> bool {
+    pub(crate) fn has_same_numbers(&self, other: &Self) -> bool {
         let numbers = |row: &Self| {
             let all = [row.cosine, row.max_abs, row.binary, row.rmse, row.small, row.max_rel, row.mean_rel];
             all.map(|number| number.map(f64::to_bits))

@@ -37,7 +37,7 @@ impl TableKind {
     }
 
     /// Whether it is a table of `acc_check`.
-    pub fn is_acc_check(self) -> bool {
+    pub(crate) fn is_acc_check(self) -> bool {
         matches!(self, Self::Details | Self::Results)
     }
 

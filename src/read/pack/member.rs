@@ -3,7 +3,7 @@
 use crate::verdict::Checker;
 
 /// Name of the member with content digests, which only this program's collector writes.
-pub const DIGESTS: &str = "digests.json";
+pub(crate) const DIGESTS: &str = "digests.json";
 
 /// Kind of a member's content, from its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +32,7 @@ pub enum MemberPlace {
 
 impl MemberPlace {
     /// Reads a member's name.
-    pub fn from_name(name: &str) -> Self {
+    pub(crate) fn from_name(name: &str) -> Self {
         let parts: Vec<&str> = name.split('/').collect();
         let placed = match parts.as_slice() {
             ["env"] => Some(Self::Env),

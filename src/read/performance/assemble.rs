@@ -33,7 +33,7 @@ pub struct ProfileFiles {
 
 impl ProfileFiles {
     /// Groups files into profiles, by folder.
-    pub fn from_files(files: &[ProfileFile]) -> Vec<Self> {
+    pub(crate) fn from_files(files: &[ProfileFile]) -> Vec<Self> {
         let mut profiles: BTreeMap<&str, Vec<ProfileFile>> = BTreeMap::new();
         for file in files.iter().filter(|file| file.kind != ProfileFileKind::Other) {
             profiles.entry(&file.profile).or_default().push(file.clone());

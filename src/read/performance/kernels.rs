@@ -31,7 +31,7 @@ pub struct OperatorKey {
 
 impl OperatorKey {
     /// Whether it is a collective.
-    pub fn is_communication(&self) -> bool {
+    pub(crate) fn is_communication(&self) -> bool {
         self.core == COMMUNICATION
     }
 }
@@ -102,7 +102,7 @@ impl Kernels {
     }
 
     /// Whether the shapes of any kernel are known.
-    pub fn has_shapes(&self) -> bool {
+    pub(crate) fn has_shapes(&self) -> bool {
         self.kinds.iter().any(|kind| !kind.shapes.is_empty())
     }
 

@@ -2,7 +2,7 @@
 
 /// Converts microseconds such as `1763700014000383.384` and a tab into whole nanoseconds. A double resolves only 0.25 us for such
 /// numbers, so the digits are read one by one. `None` if the text is not a decimal number, or the number is too large.
-pub fn nanoseconds(text: &[u8]) -> Option<i64> {
+pub(crate) fn nanoseconds(text: &[u8]) -> Option<i64> {
     let text = text.trim_ascii();
     let (negative, digits) = match text.split_first()? {
         (b'-', rest) => (true, rest),

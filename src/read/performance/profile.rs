@@ -74,7 +74,7 @@ impl Profile {
     }
 
     /// Number of recorded steps.
-    pub fn recorded_steps(&self) -> usize {
+    pub(crate) fn recorded_steps(&self) -> usize {
         let of_kernels = self.kernels.as_ref().map_or(0, |kernels| kernels.steps().len());
         of_kernels.max(self.steps.len())
     }

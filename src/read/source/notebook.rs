@@ -5,7 +5,7 @@
 use crate::read::json;
 
 /// Python code of a notebook, with the same number of lines as the notebook's file.
-pub fn python_code(text: &str) -> String {
+pub(crate) fn python_code(text: &str) -> String {
     let mut code = String::with_capacity(text.len() / 2);
     let (mut is_code, mut is_source) = (false, false);
     for line in text.lines() {

@@ -57,7 +57,7 @@ impl TokensTable {
     }
 
     /// Quantities recorded for an answer.
-    pub fn quantities(&self, row: u64) -> RowQuantities {
+    pub(crate) fn quantities(&self, row: u64) -> RowQuantities {
         match &self.content {
             Content::Arrays(columns) => columns.quantities(),
             Content::Lines(lines) => lines.quantities(row),

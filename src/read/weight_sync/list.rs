@@ -30,7 +30,7 @@ pub(super) fn is_list(stored: &[(String, StoredValue)]) -> bool {
 ///
 /// # Errors
 /// Those of opening the file.
-pub fn named_tensors(files: &dyn Files, path: &str) -> Result<NamedTensors> {
+pub(crate) fn named_tensors(files: &dyn Files, path: &str) -> Result<NamedTensors> {
     let stored = files.open(path).and_then(tensor_file::open_all)?;
     let is_indexed = |name: &str| name.split('.').next().is_some_and(|part| part.parse::<u64>().is_ok());
     if !stored.is_empty() && stored.iter().all(|(name, _)| is_indexed(name)) {

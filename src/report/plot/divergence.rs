@@ -37,7 +37,7 @@ const LABELS: u32 = 150;
 type Chart<'a, 'b> = ChartContext<'a, BitMapBackend<'b>, Cartesian2d<RangedCoordf64, LogCoord<f64>>>;
 
 /// Draws the units that do not pass, or the first one where all do; `None` where no unit has a profile.
-pub fn divergence_png(result: &GateResult, language: Language) -> Result<Option<Vec<u8>>> {
+pub(crate) fn divergence_png(result: &GateResult, language: Language) -> Result<Option<Vec<u8>>> {
     let words = Writer::from_result(result, language, TextTarget::Plain);
     let units = units(result);
     if units.is_empty() {

@@ -51,7 +51,7 @@ const APART: i32 = 56;
 ///
 /// # Errors
 /// Where the picture cannot be drawn.
-pub fn evaluation_png(result: &GateResult, language: Language) -> Result<Option<Vec<u8>>> {
+pub(crate) fn evaluation_png(result: &GateResult, language: Language) -> Result<Option<Vec<u8>>> {
     let all: Vec<&EvaluationUnit> =
         evaluation::scores(result).into_iter().filter(|unit| evaluation::weight(unit) > f64::NEG_INFINITY).collect();
     if all.is_empty() {

@@ -36,7 +36,7 @@ const DARKEST: f64 = 10.0;
 const MOST: usize = 512;
 
 /// Draws the rank of the culprit, or the first of the worst verdict; `None` where no rank holds a map.
-pub fn monitor_png(result: &GateResult, language: Language) -> Result<Option<Vec<u8>>> {
+pub(crate) fn monitor_png(result: &GateResult, language: Language) -> Result<Option<Vec<u8>>> {
     let named = result.culprit.as_ref();
     let is_named = |unit: &&MonitorUnit| named.is_some() && unit.culprit.as_ref() == named;
     let drawn = || monitors(&result.checks).filter(|unit| unit.heatmap.as_ref().is_some_and(is_sound));

@@ -30,7 +30,7 @@ const MOST: usize = 12;
 const DOTS: usize = 400;
 
 /// Draws the runs of both sides; `None` where there are no samples.
-pub fn samples_png(result: &GateResult, language: Language) -> Result<Option<Vec<u8>>> {
+pub(crate) fn samples_png(result: &GateResult, language: Language) -> Result<Option<Vec<u8>>> {
     let rule = |unit: &crate::result::unit::SampleUnit| {
         let name = unit.name();
         unit.rules.iter().map(move |rule| (format!("{name} {}", rule.rule), rule.clone())).collect::<Vec<_>>()

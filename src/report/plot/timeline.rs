@@ -46,7 +46,7 @@ struct Panel {
 }
 
 /// Draws the course of the candidate; `None` where nothing of it is worth a picture.
-pub fn timeline_png(result: &GateResult, language: Language) -> Result<Option<Vec<u8>>> {
+pub(crate) fn timeline_png(result: &GateResult, language: Language) -> Result<Option<Vec<u8>>> {
     let Some(timeline) = result.timeline.as_ref().filter(|_| timeline::has_explanation(result)) else {
         return Ok(None);
     };

@@ -28,7 +28,7 @@ const MOST: usize = 256;
 const DARKEST: f64 = 20.0;
 
 /// Draws the worst unit that holds a map; `None` where none does.
-pub fn tokens_png(result: &GateResult, language: Language) -> Result<Option<Vec<u8>>> {
+pub(crate) fn tokens_png(result: &GateResult, language: Language) -> Result<Option<Vec<u8>>> {
     let drawn = logprobs(&result.checks).filter(|unit| is_sound(&unit.map));
     let Some(unit) = drawn.max_by_key(|unit| (unit.verdict, unit.side == LogprobsSide::Candidate)) else {
         return Ok(None);

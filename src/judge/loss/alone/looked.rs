@@ -35,7 +35,7 @@ const UPDATES: [&Rule; 2] = [&code::UPDATES_SKIPPED, &code::UPDATES_OVERFLOWED];
 ///
 /// # Errors
 /// Errors of the disk, where points lie there.
-pub fn curve_invariants(
+pub(crate) fn curve_invariants(
     pairing: &CurvePairing<'_>,
     curves: &[JudgedCurve],
     general: &[Finding],

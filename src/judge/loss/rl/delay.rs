@@ -25,11 +25,11 @@ pub struct Rooms {
 
 impl Rooms {
     /// No room.
-    pub const NONE: Self = Self { plus: (0.0, 0.0), times: (1.0, 1.0) };
+    pub(crate) const NONE: Self = Self { plus: (0.0, 0.0), times: (1.0, 1.0) };
 
     /// The room for values that are divided by `scale`.
     #[must_use]
-    pub fn relative_to(self, scale: f64) -> Self {
+    pub(crate) fn relative_to(self, scale: f64) -> Self {
         Self { plus: (self.plus.0 / scale, self.plus.1 / scale), ..self }
     }
 
@@ -40,7 +40,7 @@ impl Rooms {
     }
 
     /// The limits, widened by this room.
-    pub fn widen(self, limits: LimitPair) -> LimitPair {
+    pub(crate) fn widen(self, limits: LimitPair) -> LimitPair {
         let of = |limit: Option<f64>, times: f64, plus: f64| limit.map(|limit| limit * times + plus);
         LimitPair { warn: of(limits.warn, self.times.0, self.plus.0), fail: of(limits.fail, self.times.1, self.plus.1) }
     }
@@ -62,7 +62,7 @@ impl From<f64> for Widened {
 }
 
 /// Room for the limits of a level, averaged over the windows in the range `some`.
-pub fn level_rooms(windows: &[Window], some: Range<usize>) -> Rooms {
+pub(crate) fn level_rooms(windows: &[Window], some: Range<usize>) -> Rooms {
     Rooms { plus: rooms(windows, some, |value| value), ..Rooms::NONE }
 }
 
@@ -83,7 +83,7 @@ fn rooms(windows: &[Window], some: Range<usize>, of: impl Fn(f64) -> f64) -> (f6
 
 /// The value that is farthest `beyond` its room, among the values that two windows in a row both reach; that of the only window if
 /// there is just one.
-pub fn reached_by_two_windows(values: impl Iterator<Item = Widened>, beyond: fn(&Widened) -> f64) -> Widened {
+pub(crate) fn reached_by_two_windows(values: impl Iterator<Item = Widened>, beyond: fn(&Widened) -> f64) -> Widened {
     let values: Vec<Widened> = values.collect();
     let least = |pair: &[Widened]| pair.iter().copied().min_by(|a, b| beyond(a).total_cmp(&beyond(b)));
     let pairs = values.windows(2.min(values.len().max(1))).filter_map(least);

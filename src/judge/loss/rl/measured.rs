@@ -4,7 +4,7 @@ use crate::judge::loss::limits::LimitPair;
 use crate::judge::rule::Rule;
 
 /// Least number of steps of a curve with a trend to judge.
-pub const TREND_FROM: usize = 20;
+pub(crate) const TREND_FROM: usize = 20;
 
 /// A rule with its measured value and its limits.
 #[derive(Clone, Copy, Debug)]

@@ -60,7 +60,7 @@ pub(super) fn level(metric: &str, trend: &Trend) -> Option<TrendMeasure> {
 }
 
 /// The level of a metric that the candidate alone logs.
-pub fn level_alone(metric: &str, trend: &Trend) -> Option<TrendMeasure> {
+pub(crate) fn level_alone(metric: &str, trend: &Trend) -> Option<TrendMeasure> {
     let own = limits(metric).filter(|_| trend.len() >= TREND_FROM)?;
     let (_, candidate, step) = worst(metric, trend);
     Some(measured(candidate, own, step))

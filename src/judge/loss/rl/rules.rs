@@ -172,7 +172,7 @@ pub const NAMES: [(&str, &Rule); 19] = [
 ];
 
 /// Every rule of `role` that the trend is long enough for.
-pub fn trend_measures(role: Role, metric: &str, trend: &Trend) -> Vec<TrendMeasure> {
+pub(crate) fn trend_measures(role: Role, metric: &str, trend: &Trend) -> Vec<TrendMeasure> {
     let due = RULES.iter().filter(|rule| rule.roles.contains(&role) && trend.len() >= rule.from);
     let mut measured: Vec<TrendMeasure> = due.map(|rule| rule.apply(trend)).collect();
     if role == Role::Mismatch && trend.len() >= TREND_FROM {
@@ -358,7 +358,7 @@ fn clip_change(trend: &Trend) -> Widened {
 }
 
 /// Means of both sides over the two windows in a row in which the clipped share changes most; `None` without windows.
-pub fn clip_levels(trend: &Trend) -> Option<[f64; 2]> {
+pub(crate) fn clip_levels(trend: &Trend) -> Option<[f64; 2]> {
     let windows = trend.windows();
     let apart = |window: &Window| window.candidate - window.baseline;
     let shared = |pair: &&[Window]| {

@@ -97,7 +97,7 @@ impl Trend {
     }
 
     /// Standard error of the difference of both tails.
-    pub fn tail_error(&self) -> f64 {
+    pub(crate) fn tail_error(&self) -> f64 {
         self.error(self.tail().len())
     }
 
@@ -117,7 +117,7 @@ impl Trend {
 impl Trend {
     /// Scatter of the relative differences of single steps, limited to the scatter that follows from the baseline alone for two runs
     /// on different data. So a candidate that scatters more than the baseline gets no more room for that.
-    pub fn relative_scatter(&self) -> f64 {
+    pub(crate) fn relative_scatter(&self) -> f64 {
         let pairs = || self.baseline.iter().zip(&self.candidate).filter(|(b, _)| **b != 0.0);
         let apart: Vec<f64> = pairs().map(|(b, c)| (c - b) / b.abs()).collect();
         let neighbours = self.baseline.iter().zip(self.baseline.iter().skip(1));

@@ -76,7 +76,7 @@ fn digits<'a>(text: &mut &'a [u8]) -> &'a [u8] {
 
 impl ToolDump {
     /// Groups the parts found on a side by step and rank, in order.
-    pub fn from_parts(files: &Arc<dyn Files>, parts: &[ToolPart]) -> Vec<Self> {
+    pub(crate) fn from_parts(files: &Arc<dyn Files>, parts: &[ToolPart]) -> Vec<Self> {
         let mut units: BTreeMap<Key, Vec<ToolFile>> = BTreeMap::new();
         let mut found = Vec::new();
         for part in parts {
@@ -165,7 +165,7 @@ impl ToolDump {
     }
 
     /// Path of the file that holds a row's tensor, followed by `:` and the row name.
-    pub fn tensor_path(&self, row: &str) -> String {
+    pub(crate) fn tensor_path(&self, row: &str) -> String {
         self.place(row).map_or_else(|_| row.to_owned(), |place| format!("{}:{row}", place.path()))
     }
 
