@@ -1,7 +1,7 @@
 //! Trend of a rule's values over the runs of a suite: steps and drifts that no single run shows.
 //!
 //! A passing run shows no history: a value that doubled three weeks ago and a value that creeps towards its limit both
-//! pass. [`trend_of`] looks at the last [`WINDOW`] runs of one rule. It finds the last *step*
+//! pass. [`trend_of`] looks at the last `WINDOW` runs of one rule. It finds the last *step*
 //! ([`change`]), and a *drift* since then ([`drift`]) with the day on which a limit would be crossed. Both are
 //! rank tests with stated significance, on the values alone: nothing is assumed of their distribution, single wild
 //! nights do not count, and the same series gives the same answer everywhere. `docs/trend.md` measures both.
@@ -77,7 +77,7 @@ pub(crate) fn closeness(trend: &Trend) -> f64 {
     }
 }
 
-/// The trends of several series, sorted by the severity of their findings, then by [`closeness`], so that a document can show the first
+/// The trends of several series, sorted by the severity of their findings, then by `closeness`, so that a document can show the first
 /// ones.
 pub fn trends(series: &[RuleSeries]) -> Vec<Trend> {
     let mut trends: Vec<Trend> = series.par_iter().map(trend_of).collect();

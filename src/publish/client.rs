@@ -1,6 +1,6 @@
 //! Sends requests: to GitHub through octocrab, to the other forges through reqwest, and in a dry run not at all.
 //!
-//! octocrab's own retries, which may send a creating request twice, are not compiled in: [`limit::RETRY`] decides. An answer counts
+//! octocrab's own retries, which may send a creating request twice, are not compiled in: `limit::RETRY` decides. An answer counts
 //! only if it has the promised shape ([`super::answer`]); it is read with limits on size and time ([`super::limit`]).
 
 use std::fmt;

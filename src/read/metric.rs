@@ -1,7 +1,7 @@
 //! Names of training metrics, as trainers spell them.
 //!
 //! [`canonical`] gives `lm loss`, `train/loss` and `loss` the same name, so that two runs logged by different trainers can be
-//! paired. [`role`] returns the kind of a metric, which decides how it is judged, and [`role_in_rl`] its kind in a run of
+//! paired. [`role`] returns the kind of a metric, which decides how it is judged, and `role_in_rl` its kind in a run of
 //! reinforcement learning.
 
 mod chinese;

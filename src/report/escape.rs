@@ -1,7 +1,7 @@
 //! Foreign text in documents: names from artifacts are shown as text and never interpreted.
 //!
 //! Markdown is that of GitHub and GitLab: names stand in code spans, where neither mentions, links, HTML nor quick
-//! actions work. [`prose`] does the same word by word for sentences that quote an artifact.
+//! actions work. `prose` does the same word by word for sentences that quote an artifact.
 
 use std::borrow::Cow;
 

@@ -102,7 +102,7 @@ fn drift(drift: &Drift, writer: &Writer) -> Result<String> {
 
 /// The values as blocks, oldest first, the lowest as `▁` and the highest as `█`; `·` where a value is not finite.
 ///
-/// All blocks are `▁` if all values are equal. With more than [`SPARKLINE_CHARS`] values, neighbours share a block that shows the
+/// All blocks are `▁` if all values are equal. With more than `SPARKLINE_CHARS` values, neighbours share a block that shows the
 /// highest of them. Without values the text is empty.
 pub fn sparkline(values: &[f64]) -> String {
     let width = values.len().div_ceil(SPARKLINE_CHARS).max(1);

@@ -14,7 +14,7 @@
 //! * `t(key, …)`: a phrase of `report.yaml` over the arguments
 //! * `formula(rule)`: what a rule computes, by its name; empty for one that this version does not know
 //! * `word(text)`: a word of the gate's own (a verdict), for a class or an attribute; letters and hyphens only
-//! * `baseline_name`, `candidate_name`: what the two runs are called ([`Writer::with_sides`])
+//! * `baseline_name`, `candidate_name`: what the two runs are called (`Writer::with_sides`)
 //! * `commands`: what readers can run about the result ([`Commands`]), each as code; empty where it would not help
 //! * `is_alone`: whether the run was judged without a baseline.
 

@@ -97,7 +97,7 @@ pub struct StepCoverage {
     pub beyond: u64,
     /// Steps from the first to the last one of the baseline.
     pub span: u64,
-    /// Ranges of baseline steps without a candidate value (first and last step), at most [`Self::RANGES`].
+    /// Ranges of baseline steps without a candidate value (first and last step), at most `RANGES`.
     pub missing: Vec<(u64, u64)>,
 }
 

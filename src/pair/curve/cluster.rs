@@ -1,7 +1,7 @@
 //! Choice of the file from which a metric of a side is read.
 //!
 //! A run often logs one metric several times: `trainer_state.json`, a side log, event files. Sources that agree
-//! on every shared step tell one story and form a [`Cluster`]; of a cluster one source is used and the others are
+//! on every shared step tell one story and form a `Cluster`; of a cluster one source is used and the others are
 //! named as duplicates. The order of preference:
 //!
 //! 1. a file with the same relative path on the other side,
