@@ -50,7 +50,6 @@ pub(crate) trait Real:
     const FIVE_THOUSANDTHS: Self;
     /// Whether the product of two numbers is exact in `f64`, without overflow or underflow.
     const IS_EXACT_IN_PRODUCTS: bool;
-    /// Magnitude.
     fn magnitude(self) -> Self;
     /// The same value in 64 bits.
     fn wide(self) -> f64;

@@ -43,7 +43,6 @@ fn since_1970(text: &str) -> Option<u64> {
     time.duration_since(UNIX_EPOCH).ok().map(|since| since.as_secs())
 }
 
-/// A wait in words.
 pub(crate) fn wait_in_words(wait: Duration) -> String {
     const UNITS: [(u64, &str); 3] = [(365 * 86_400, "years"), (86_400, "days"), (3_600, "hours")];
     let seconds = wait.as_secs();

@@ -10,7 +10,7 @@ use crate::error::{Error, ErrorKind, Result};
 
 /// Memory of a run, and its overflow on disk.
 ///
-/// Callers count the bytes that they keep; once the room [is full](Self::is_full), they write to the file on disk instead. The file
+/// Callers count the bytes that they keep; once the room is full, they write to the file on disk instead. The file
 /// has no name, so that nothing is left behind however the run ends, and its space is returned with the room.
 #[derive(Debug)]
 pub struct Room {

@@ -69,7 +69,6 @@ impl Default for Patience {
 }
 
 impl Settings {
-    /// The folder of the cache.
     pub(super) fn cache_folder(&self) -> PathBuf {
         let environment = &self.environment;
         let said = self.cache.folder.clone().or_else(|| environment.get("PRECISION_GATE_CACHE").map(PathBuf::from));

@@ -29,7 +29,6 @@ use crate::result::run::Looked;
 use crate::result::unit::{CheckpointUnit, Evidence as Account, Unit};
 use crate::verdict::{CheckId, PerSide, Side};
 
-/// The check of checkpoints.
 pub(super) const CHECK: GateCheck = GateCheck {
     // The checksums in the archives' directories identify the tensors, so that no tensor data is hashed.
     recogniser: Recogniser {

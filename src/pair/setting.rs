@@ -21,7 +21,6 @@ const ALIASES: [&[&str]; 5] = [
     &["dropout_rate", "dropout", "drop_rate"],
 ];
 
-/// One setting.
 pub(crate) type Setting = (String, Json);
 
 /// Settings of both sides, paired.

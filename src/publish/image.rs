@@ -16,7 +16,6 @@ use crate::policy::publish::ImageMode;
 use crate::report::messages::Language;
 use crate::report::pictures::{self, DrawnPicture};
 
-/// The branch of pictures.
 const BRANCH: &str = "precision-gate-pictures";
 /// Largest number of pictures on the branch.
 const MOST_KEPT: usize = 100;

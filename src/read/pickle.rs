@@ -66,7 +66,6 @@ pub(crate) struct Graph {
 }
 
 impl Graph {
-    /// The pickled value.
     pub(crate) fn root(&self) -> &PickleValue {
         &self.root
     }

@@ -95,7 +95,6 @@ impl SqlTable {
     }
 }
 
-/// A database.
 pub(crate) struct Database<'a> {
     source: &'a dyn ByteSource,
     page_size: u64,

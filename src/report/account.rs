@@ -14,7 +14,6 @@ use crate::verdict::CheckId;
 /// Largest number of units that get a row of their own; a run may have thousands of ranks.
 const MOST_ROWS: usize = 100;
 
-/// A row of the account.
 #[derive(Debug, Serialize)]
 pub(crate) struct AccountRow {
     /// The check.

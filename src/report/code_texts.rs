@@ -149,7 +149,6 @@ fn parse<T: serde::de::DeserializeOwned>(text: &str) -> T {
     serde_yaml::from_str(text).expect("invariant: shipped explanations are tested")
 }
 
-/// The texts of a language.
 pub(super) fn texts(language: Language) -> &'static CodeTexts {
     match language {
         Language::En => &ENGLISH,
@@ -157,7 +156,6 @@ pub(super) fn texts(language: Language) -> &'static CodeTexts {
     }
 }
 
-/// The facts.
 pub(super) fn facts() -> &'static ExplanationFacts {
     &FACTS
 }

@@ -33,7 +33,6 @@ pub(super) fn has_curves(check: &Check) -> bool {
     curves(std::slice::from_ref(check)).next().is_some()
 }
 
-/// The curve of this name.
 pub(super) fn curve_by_name<'a>(result: &'a GateResult, name: &str) -> Option<&'a CurveUnit> {
     curves(&result.checks).find(|unit| unit.name() == name)
 }

@@ -38,7 +38,6 @@ struct SuiteView {
     picture: Value,
 }
 
-/// One run.
 #[derive(Serialize)]
 struct RunView {
     verdict: Verdict,

@@ -9,7 +9,6 @@ use crate::diagnose::next_dump::msprobe_config;
 use crate::error::{Error, ErrorKind, Result};
 use crate::result::next_dump::NextDump;
 
-/// The next dump.
 #[derive(Debug, Serialize)]
 pub(crate) struct NextDumpView {
     /// Reason for it, in words.

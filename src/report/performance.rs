@@ -80,7 +80,6 @@ pub(crate) struct PhaseRow {
     pub share: Value,
 }
 
-/// An operator.
 #[derive(Debug, Serialize)]
 pub(crate) struct OperatorRow {
     /// Its name.

@@ -47,7 +47,6 @@ fn of_checks(file: fn(&CheckTexts) -> &str) -> Phrases {
     texts::ALL.iter().flat_map(of_check).collect()
 }
 
-/// All phrases of a language.
 pub(crate) fn all_phrases(language: Language) -> &'static BTreeMap<String, String> {
     match language {
         Language::En => &ENGLISH,

@@ -6,7 +6,6 @@ use serde::Serialize;
 use crate::judge::rule::Rule;
 use crate::verdict::{CheckId, Severity};
 
-/// One finding.
 #[derive(Debug, Serialize)]
 pub(crate) struct FindingRow {
     /// The check that reported it.

@@ -90,7 +90,6 @@ pub(crate) struct View {
     pub history: Option<HistoryView>,
 }
 
-/// One check.
 #[derive(Debug, Serialize)]
 pub(crate) struct CheckRow {
     /// The check.

@@ -14,7 +14,6 @@ use crate::read::json::{Json, to_text};
 use crate::result::this_tool;
 use crate::verdict::Side;
 
-/// The program.
 const PROGRAM: &str = include_str!("../../templates/reproduce/reproduce.py");
 /// The line of the program that holds the operation.
 const PLACE: &str = "\nCASE = '{}'\n";

@@ -65,7 +65,6 @@ pub enum TensorChange {
     },
 }
 
-/// A tensor that differs.
 #[derive(Clone, Copy)]
 pub(super) struct DifferingTensor<'a> {
     /// Its name.

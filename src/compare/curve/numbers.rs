@@ -25,7 +25,6 @@ pub(crate) fn tail_mean(values: &[f64], is_evaluation: bool) -> Option<f64> {
     mean_level(values.get(values.len().saturating_sub(len)..)?)
 }
 
-/// The best value.
 pub(crate) fn best_value(values: &[f64], better: Better) -> Option<f64> {
     let values = values.iter().copied();
     match better {

@@ -85,7 +85,6 @@ pub(crate) fn judged_steps(steps: &[StepTimes], warmup: usize) -> &[StepTimes] {
     if steps.len() >= warmup.saturating_add(3) { steps.get(warmup..).unwrap_or_default() } else { steps }
 }
 
-/// Nanoseconds as microseconds.
 #[allow(clippy::cast_precision_loss, reason = "a duration within a recording, far below 2^53 ns")]
 pub(super) fn microseconds(nanoseconds: i64) -> f64 {
     nanoseconds as f64 / 1000.0

@@ -48,7 +48,6 @@ impl Clients {
     }
 }
 
-/// One request.
 #[derive(Clone)]
 pub(super) struct WebRequest {
     /// Address of the request.

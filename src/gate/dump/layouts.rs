@@ -43,7 +43,6 @@ pub(super) struct ArrangedDumps {
 
 /// Folders of the ranks of one step.
 type Ranks<'f> = BTreeMap<u64, &'f DumpFolder>;
-/// Ranks by step.
 type Steps<'f> = BTreeMap<u64, Ranks<'f>>;
 
 /// Finds how both sides split their model, and merges the ranks of each where they split it differently.

@@ -6,7 +6,6 @@ use crate::judge::evaluation::answers::measure_answer;
 use crate::judge::evaluation::rollouts::RolloutTally;
 use crate::read::evaluation::{self, EvaluationFile, EvaluationFileKind, EvaluationRun, Generations};
 
-/// Evaluations of a side.
 pub(super) struct SideEvaluations {
     /// Runs of harnesses.
     pub(super) runs: Vec<EvaluationRun>,
@@ -16,7 +15,6 @@ pub(super) struct SideEvaluations {
     pub(super) rollouts: Tallied,
 }
 
-/// Recognises a file.
 pub(super) fn recognise(sample: &FileSample<'_>) -> Option<RecognisedFile> {
     let kind = evaluation::recognise(sample.head, sample.path, sample.files.as_ref())?;
     if kind == EvaluationFileKind::Other {

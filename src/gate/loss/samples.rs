@@ -101,7 +101,6 @@ fn paired_runs<'f>(first: &'f Inventory, more: &'f [Inventory], policy: &LossPol
     files.map(|files| paired_curves(files, files, policy)).collect()
 }
 
-/// The curves of a run.
 fn of_run<'f>(run: &'f CurvePairing<'_>) -> Result<OfRun<'f>> {
     run.pairs.iter().map(|pair| Ok(((pair.metric.clone(), pair.rank), pair.candidate.series.load()?))).collect()
 }

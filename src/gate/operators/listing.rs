@@ -11,7 +11,6 @@ const NAME: &str = "operators_result";
 const BEFORE: [&str; 4] = ["Test", "API Name", "DEVICE Dtype", "Level"];
 const BEHIND: [&str; 6] = ["Baseline Status", "Candidate Status", "msprobe", "Gate", "Rule", "Skipped On"];
 
-/// The table of all tests.
 pub(super) fn table(tests: &[(String, Vec<JudgedRow>)]) -> MsprobeTable {
     let columns = BEFORE.into_iter().chain(RatioKind::ALL.map(RatioKind::as_str)).chain(BEHIND);
     let rows = tests.iter().flat_map(|(test, rows)| rows.iter().map(move |row| cells(test, row)));

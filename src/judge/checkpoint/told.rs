@@ -10,7 +10,6 @@ use crate::verdict::Severity;
 /// file's header has room for a million parameters.
 pub const MOST: usize = 500;
 
-/// Findings of one checkpoint.
 pub(super) struct CheckpointFindings<'a> {
     checkpoint: &'a str,
     listed: Vec<Finding>,

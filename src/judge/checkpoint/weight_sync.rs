@@ -36,7 +36,6 @@ pub(crate) struct Synchronisation<'a> {
     pub cast: Option<Dtype>,
 }
 
-/// One judged synchronisation.
 #[derive(Debug)]
 pub(crate) struct JudgedSync {
     /// The unit, without a verdict.
@@ -62,7 +61,6 @@ struct Told {
     facts: Vec<(&'static str, u64)>,
 }
 
-/// Judges one synchronisation.
 pub(crate) fn judge_sync(sync: Synchronisation<'_>) -> JudgedSync {
     let Synchronisation { mut unit, comparisons, missing, extra, left_out, cast } = sync;
     let is_unloaded = is_not_loaded(comparisons);
@@ -302,7 +300,6 @@ pub(crate) fn judge_lone_stage(mut unit: SyncUnit, is_absent: bool) -> JudgedSyn
     JudgedSync { unit, findings }
 }
 
-/// The fact `true`.
 fn true_flag() -> crate::result::finding::Fact {
     crate::result::finding::Fact::Flag(Some(true))
 }

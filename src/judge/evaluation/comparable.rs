@@ -53,7 +53,6 @@ fn written(setting: &SettingDifference) -> String {
     format!("{}: {} / {}", setting.name, side(&setting.baseline), side(&setting.candidate))
 }
 
-/// The other side.
 pub(super) fn other_side(side: Side) -> Side {
     match side {
         Side::Baseline => Side::Candidate,

@@ -2,7 +2,6 @@
 
 use crate::policy::evaluation::margin::{Margin, Margins, MetricScale};
 
-/// Margin of a metric.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct MetricMargin {
     /// The margin, in the metric's unit or relative to the baseline's value.

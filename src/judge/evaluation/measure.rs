@@ -14,7 +14,6 @@ use crate::verdict::Side;
 /// Relative difference up to which two scores are the same number, written twice.
 const ROUNDING: f64 = 1e-9;
 
-/// Input of a test.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum TestInput {
     /// Answers that got worse and better.
@@ -40,7 +39,6 @@ pub(super) struct Chances {
 }
 
 impl TestInput {
-    /// The test.
     pub(super) fn test(&self) -> EvaluationTest {
         match self {
             Self::Counts { .. } => EvaluationTest::Mcnemar,
@@ -86,7 +84,6 @@ impl Effect {
     }
 }
 
-/// A metric measured.
 #[derive(Clone, Debug, Default)]
 pub(super) struct MeasuredMetric {
     /// Input of the test; `None` where nothing can be tested.

@@ -74,7 +74,6 @@ pub(crate) struct RolloutPair<'a> {
     pub tallies: PerSide<&'a RolloutTally>,
 }
 
-/// Rollouts, judged.
 #[derive(Debug, Default)]
 pub(crate) struct JudgedRollouts {
     /// A unit for each step.

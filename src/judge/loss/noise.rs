@@ -79,9 +79,7 @@ impl RecordedCurve {
 impl NoiseBand {
     /// The layout of curves alone.
     pub(crate) const LAYOUT: u32 = 1;
-    /// The layout with dumps.
     pub(crate) const LAYOUT_WITH_DUMPS: u32 = 2;
-    /// The layout with runs.
     pub(crate) const LAYOUT_WITH_RUNS: u32 = 3;
 
     /// A band without any comparison yet.

@@ -101,7 +101,6 @@ impl Update {
         self.least().map_or(0.0, |change| change.error())
     }
 
-    /// The largest change.
     fn largest(&self) -> Option<Change> {
         self.changes.iter().copied().max_by(|a, b| a.size().total_cmp(&b.size()))
     }

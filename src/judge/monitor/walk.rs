@@ -83,7 +83,6 @@ struct Defect {
     wrong: Option<f64>,
 }
 
-/// Result of a walk.
 pub(crate) struct RankWalkResult {
     /// Findings about rows, and about the noise horizon.
     pub findings: Vec<Finding>,
@@ -579,7 +578,6 @@ impl<'a> RankWalk<'a> {
         culprit
     }
 
-    /// The result.
     pub(crate) fn finish(mut self) -> RankWalkResult {
         let (series, heatmap) = self.picture.finish();
         let evidence = self.account.finish();

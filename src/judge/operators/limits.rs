@@ -6,7 +6,6 @@ use crate::policy::dump::DirectionName;
 use crate::policy::operators::{LevelName, OperatorsPolicy};
 use crate::policy::value::Tolerance;
 
-/// Limits of an operator.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct OperatorLimits {
     /// Its level.

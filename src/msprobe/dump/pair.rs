@@ -24,7 +24,6 @@ impl ValuePlace {
         self.operation as usize
     }
 
-    /// The value in its dump.
     pub(crate) fn value_in(self, dump: &Dump) -> Option<Leaf<'_>> {
         dump.operations.get(self.operation())?.leaves.get(self.leaf as usize)
     }

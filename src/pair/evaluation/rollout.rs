@@ -48,7 +48,6 @@ pub(crate) fn rollout_steps<'a>(baseline: &'a Rollouts, candidate: &'a Rollouts)
 }
 
 impl PairedStep<'_> {
-    /// Answers of a side.
     pub(crate) fn answer_count(&self, side: Side) -> u64 {
         self.sides[side].map_or(0, |step| step.prompts.values().map(|answers| answers.len() as u64).sum())
     }

@@ -271,7 +271,6 @@ struct Description<'a> {
 }
 
 impl Description<'_> {
-    /// Descriptions of all tensors.
     fn tensors(&self) -> Result<Vec<Described>> {
         let all = self.field(self.graph.root(), "state_dict_metadata").and_then(|value| self.items(value));
         let mut tensors = Vec::new();

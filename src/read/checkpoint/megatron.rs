@@ -43,7 +43,6 @@ pub(super) fn open(place: &CheckpointPlace, files: &dyn Files) -> Result<Checkpo
     Ok(Checkpoint { parameters, facts, missing, layout: Some(layout), unread_states, ..Checkpoint::default() })
 }
 
-/// A file of one rank.
 struct RankFile {
     path: String,
     /// Numbers in the name of its folder.

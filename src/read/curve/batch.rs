@@ -31,7 +31,6 @@ pub(super) struct Column {
     pub(super) values: Vec<f64>,
 }
 
-/// One record.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Record {
     pub(super) context: RecordContext,

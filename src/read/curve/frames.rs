@@ -25,7 +25,6 @@ const FIRST: u8 = 2;
 const MIDDLE: u8 = 3;
 const LAST: u8 = 4;
 
-/// Kind of a log.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LogKind {
     /// Name for people.

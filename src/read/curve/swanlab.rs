@@ -14,7 +14,6 @@ use crate::read::metric;
 
 /// First bytes, with the number 0xE1D6 in little-endian order.
 const MAGIC: &[u8] = b":SWL\xd6\xe1";
-/// The log.
 const KIND: LogKind = LogKind { name: "SwanLab log", version: 2, values: "records of scalars" };
 
 /// Record of the log: the part that holds a value.

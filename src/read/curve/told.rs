@@ -57,7 +57,6 @@ impl FactLines {
         self.declared.last = part.or(self.declared.last);
     }
 
-    /// The facts of a log.
     pub(super) fn finish(self) -> LogFacts {
         let Self { ending, declared, norms } = self;
         LogFacts { is_log: true, ending: ending.finish(), declared, norms: norms.into_non_empty() }

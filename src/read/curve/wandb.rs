@@ -21,7 +21,6 @@ use crate::read::metric;
 
 /// First bytes, with the number 0xBEE1 in little-endian order.
 const MAGIC: &[u8] = b":W&B\xe1\xbe";
-/// The log.
 const KIND: LogKind = LogKind { name: "W&B log", version: 0, values: "records of its history" };
 /// Largest number of metric definitions that are kept; a run has one per metric.
 const MAX_DEFINITIONS: usize = 8192;

@@ -5,7 +5,6 @@ pub(super) fn split_folder(path: &str) -> (&str, &str) {
     path.rsplit_once('/').unwrap_or(("", path))
 }
 
-/// Last part of a path.
 pub(super) fn last_part(path: &str) -> &str {
     split_folder(path.trim_end_matches('/')).1
 }

@@ -41,7 +41,6 @@ impl MonitorTables {
         self.ranks.iter().filter(|_| self.whole.is_some()).map(|tables| tables.rank).collect()
     }
 
-    /// Tables of each rank.
     pub(crate) fn rank_tables(&self) -> &[RankTables] {
         &self.ranks
     }

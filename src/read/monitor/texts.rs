@@ -28,7 +28,6 @@ impl Name {
     }
 }
 
-/// Texts of a table.
 #[derive(Debug, Default)]
 pub(super) struct TableTexts {
     /// Names by kind, each with whether it ever had a tensor.

@@ -63,7 +63,6 @@ impl<T> Default for OperatorRows<T> {
     }
 }
 
-/// One row.
 pub(super) struct Row<'a> {
     columns: &'a [String],
     record: &'a ByteRecord,

@@ -16,7 +16,6 @@ use crate::read::sqlite::{Database, SqlValue};
 
 /// Most rows that are read from one table.
 const MOST_ROWS: usize = 16_000_000;
-/// Most bytes of all names.
 const MOST_NAME_BYTES: usize = 256 << 20;
 /// Most rows of the table of steps.
 const MOST_STEPS: usize = 100_000;

@@ -81,7 +81,6 @@ fn open_group(files: &dyn Files, group: &[&TokensFile], opened: &mut OpenedTable
     }
 }
 
-/// Opens one file.
 fn open(files: &dyn Files, file: &TokensFile) -> Result<TokensTable> {
     let source = files.open(&file.path)?;
     let built = match &file.format {

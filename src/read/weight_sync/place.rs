@@ -40,7 +40,6 @@ pub(super) fn step(path: &str) -> Option<u64> {
     behind.or_else(|| name.split('.').next()?.parse().ok())
 }
 
-/// Rank in a path.
 pub(super) fn rank(path: &str) -> Option<u64> {
     path.rsplit('/').find_map(|part| number(part, &["rank"]))
 }

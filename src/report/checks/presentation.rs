@@ -50,7 +50,6 @@ pub(in crate::report) enum Details {
     Profiles,
 }
 
-/// A picture of a check.
 pub(in crate::report) struct CheckPicture {
     /// Its file in the output folder.
     pub(in crate::report) file: &'static str,

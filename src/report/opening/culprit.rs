@@ -24,7 +24,6 @@ use crate::result::operation::Shown;
 use crate::result::unit::{Culprit, ErrorLocation, ErrorPattern, OperatorCulprit, dumps, operators};
 
 impl Builder<'_> {
-    /// The opening of a culprit.
     pub(super) fn culprit(&self, culprit: &Culprit, finding: &Finding, cause: Option<&Diagnosis>) -> Result<Opening> {
         // Causes are looked for in the candidate; where the baseline is off, they would blame the wrong side.
         let off = self.baseline_off(culprit);

@@ -50,7 +50,6 @@ const LOWER: [&str; 3] = ["reward_tail", "reward_windows", "eval_shortfall"];
 const HIGHER: [&str; 2] = ["reward_higher", "truncation_rise"];
 
 impl Builder<'_> {
-    /// The opening of a curve.
     pub(super) fn curve(&self, unit: &CurveUnit, finding: &Finding) -> Result<Opening> {
         let happened = HAPPENED.iter().find_map(|rule| self.beside(finding, rule));
         let finding = happened.filter(|happened| happened.severity >= finding.severity).unwrap_or(finding);

@@ -12,17 +12,14 @@ use crate::report::escape;
 pub(super) struct Embedding<'a>(pub(super) &'a mut dyn Write);
 
 impl Embedding<'_> {
-    /// Text as it is.
     pub(super) fn written(&mut self, text: &str) -> Result<()> {
         self.0.write_all(text.as_bytes()).map_err(|error| Error::io("report.html", &error))
     }
 
-    /// JSON, as [`embeddable`] has it.
     pub(super) fn embedded(&mut self, json: &str) -> Result<()> {
         self.written(&embeddable(json))
     }
 
-    /// A value.
     pub(super) fn json(&mut self, value: &impl Serialize) -> Result<()> {
         let json =
             serde_json::to_string(value).map_err(|error| Error::new(ErrorKind::Internal, "report.html", error))?;

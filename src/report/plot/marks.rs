@@ -101,7 +101,6 @@ impl Legend {
         i32::try_from(self.rows.len()).unwrap_or(1) * ROW
     }
 
-    /// Draws it from `top` on.
     pub(super) fn draw(&self, area: &Area<'_>, top: i32) -> Result<()> {
         for (row, entries) in (0..).zip(&self.rows) {
             let middle = top + ROW * row + ROW / 2;
@@ -197,7 +196,6 @@ impl Mark {
     }
 }
 
-/// The colour of a side.
 pub(super) fn colour_of_side(side: Side) -> RGBColor {
     match side {
         Side::Baseline => BASELINE,

@@ -3,7 +3,6 @@
 use super::file::File;
 use crate::read::{Kind, NodeId};
 
-/// A variable that is set.
 pub(super) struct SetVariable<'a> {
     /// The statement or call that sets it.
     pub(super) at: NodeId,

@@ -17,7 +17,6 @@ type Assigned = HashMap<(NodeId, String), Vec<(NodeId, NodeId)>>;
 /// Statements that change what a name holds, with the value or the call.
 pub(super) type Casts = HashMap<(NodeId, String), Vec<(NodeId, NodeId)>>;
 
-/// One file.
 #[derive(Debug)]
 pub(super) struct File<'a> {
     module: &'a Module,
@@ -293,7 +292,6 @@ impl<'a> File<'a> {
         by_place.map(|argument| argument.value).nth(place)
     }
 
-    /// The argument of a name.
     pub(super) fn keyword(&self, arguments: &[Argument], name: &str) -> Option<NodeId> {
         arguments.iter().find(|argument| argument.name.as_deref() == Some(name)).map(|argument| argument.value)
     }

@@ -7,7 +7,6 @@ pub(super) const HCCL: &[&str] = &["hccl"];
 /// Devices of any kind: a test on one of them knows that there are several.
 pub(super) const DEVICE: &[&str] =
     &["npu", "ascend", "cuda", "device", "devices", "gpu", "hccl", "nccl", "is_available", "backend", "accelerator"];
-/// Tests of CUDA.
 pub(super) const CUDA_TEST: &[&str] = &["npu", "ascend", "cuda", "device", "is_available"];
 /// Places that are meant for one vendor's device.
 pub(super) const VENDOR: &[&str] =

@@ -176,7 +176,6 @@ impl Names {
         self.list.len() >= MOST
     }
 
-    /// The name at a place.
     pub(super) fn get(&self, place: usize) -> Option<&Name> {
         self.list.get(place)
     }

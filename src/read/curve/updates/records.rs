@@ -109,7 +109,6 @@ impl UpdateRecords {
         Some(last)
     }
 
-    /// Changes the last record.
     pub(super) fn change_last(&mut self, change: impl FnOnce(&mut UpdateRecord)) {
         let Some(mut last) = self.pop() else { return };
         change(&mut last);

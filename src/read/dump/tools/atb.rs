@@ -39,7 +39,6 @@ pub(super) fn recognise(head: &[u8]) -> bool {
     head.starts_with(b"Device and PID,Execution Count,")
 }
 
-/// Reads the table.
 pub(super) fn read(path: &str, source: &Source) -> Result<ToolTables> {
     let bytes = read_all(source.as_ref(), LARGEST.min(source.memory_limit()))?;
     let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);

@@ -14,7 +14,6 @@ use crate::read::json::Json;
 use crate::read::tensor::{StoredValue, TensorData};
 use crate::read::tensor_file;
 
-/// Place of a tensor.
 pub(super) enum TensorPlace {
     /// In a file of its own, under the name `member`.
     File { path: String, member: String },

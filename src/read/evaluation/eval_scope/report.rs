@@ -10,7 +10,6 @@ use crate::fetch::ByteSource;
 use crate::read::account::UnreadNumbers;
 use crate::read::json::Json;
 
-/// A report.
 #[derive(Debug)]
 pub(super) struct Report {
     /// Name of the model.
