@@ -66,6 +66,7 @@ pub trait Forge: std::fmt::Debug + Send + Sync {
     /// Reads a page of comments, without those that the system wrote.
     fn read_comments(&self, answer: &Answer) -> Read<Vec<Comment>>;
 
+    /// Reads one comment.
     fn read_comment(&self, answer: &Answer) -> Read<Comment>;
 
     /// Whether an answer without a body proves that a comment was updated.

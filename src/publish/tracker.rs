@@ -21,6 +21,7 @@ pub trait Tracker {
     /// Reads a page of issues, without pull requests.
     fn read_issues(&self, answer: &Answer) -> Read<Vec<Issue>>;
 
+    /// Reads one issue.
     fn read_issue(&self, answer: &Answer) -> Read<Issue>;
 
     /// Opens an issue with the gate's label.
@@ -35,5 +36,6 @@ pub trait Tracker {
     /// Asks for a page of an issue's comments.
     fn issue_comments(&self, number: u64, page: u32) -> Call;
 
+    /// Comments on an issue.
     fn comment_on_issue(&self, number: u64, body: &str) -> Call;
 }
