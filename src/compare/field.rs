@@ -194,6 +194,7 @@ impl ErrorField {
         let row_of_cells = cells.as_slice_mut().unwrap_or_default();
         for (offset, (b, c)) in baseline.iter().zip(candidate).enumerate() {
             let sums = Sums::new(*b, *c, self.rms, limit);
+            // `square` also holds the penalty of places that are not finite; the products must not.
             if b.is_finite() && c.is_finite() {
                 self.products.dot += b * c;
                 self.products.difference += sums.square;
@@ -259,6 +260,7 @@ impl ErrorField {
         if vertical.is_some_and(|vertical| vertical > horizontal) {
             plane = plane.reversed_axes();
         }
+        // Height and width count elements; rows and columns of the plane count cells of the grid.
         let (height, width) = (vertical.map_or(1, |axis| self.len(axis)), self.len(horizontal));
         let (bin_rows, bin_columns) = (vertical.map_or(1, |axis| self.bin(axis)), self.bin(horizontal));
         let (rows, columns) = (rows.min(plane.nrows()).max(1), columns.min(plane.ncols()).max(1));
@@ -271,9 +273,9 @@ impl ErrorField {
         }
         let others = self.elements as f64 / (height * width) as f64;
         for ((row, column), sum) in coarse.indexed_iter_mut() {
-            let share = |at: usize, by: usize, len: usize| by.min(len.saturating_sub(at * by)).max(1) as f64;
+            let extent = |at: usize, by: usize, len: usize| by.min(len.saturating_sub(at * by)).max(1) as f64;
             let count =
-                share(row, by_rows * bin_rows, height) * share(column, by_columns * bin_columns, width) * others;
+                extent(row, by_rows * bin_rows, height) * extent(column, by_columns * bin_columns, width) * others;
             *sum = if self.rms > 0.0 { (*sum / count).sqrt() / self.rms } else { f64::from(u8::from(*sum > 0.0)) };
         }
         coarse

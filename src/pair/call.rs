@@ -99,15 +99,15 @@ impl<'a> PairedCalls<'a> {
     fn add_group(&mut self, baseline: Vec<Call<'a>>, candidate: Vec<Call<'a>>) {
         let likeness = likeness_table(&baseline, &candidate);
         let partners = aligned(&likeness, baseline.len(), candidate.len());
-        let mut left: Vec<Option<&Call<'a>>> = candidate.iter().map(Some).collect();
+        let mut unpaired: Vec<Option<&Call<'a>>> = candidate.iter().map(Some).collect();
         for (row, call) in baseline.iter().enumerate() {
             let partner = partners.get(row).copied().flatten();
-            match partner.and_then(|column| left.get_mut(column)?.take()) {
+            match partner.and_then(|column| unpaired.get_mut(column)?.take()) {
                 Some(other) => self.matched.push((call.entry, other.entry, code_likeness(call, other))),
                 None => self.only_baseline.push(call.entry),
             }
         }
-        self.only_candidate.extend(left.into_iter().flatten().map(|call| call.entry));
+        self.only_candidate.extend(unpaired.into_iter().flatten().map(|call| call.entry));
     }
 }
 

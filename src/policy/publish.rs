@@ -88,7 +88,7 @@ pub enum ImageMode {
     None,
 }
 
-/// Conclusion of a check whose verdict is `warn`; both let a required check pass.
+/// Conclusion of a check whose verdict is `warn`. Only `failure` blocks where the check is required.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[cfg_attr(feature = "program", derive(clap::ValueEnum))]
 #[serde(rename_all = "kebab-case")]

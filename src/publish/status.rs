@@ -40,7 +40,7 @@ pub struct CommitReport {
     pub state: RunState,
     /// Conclusion of a check whose verdict is `warn`.
     pub warn: WarnAs,
-    /// Whether the verdict is only reported and never blocks.
+    /// Whether the verdict is only reported and never blocks; a run without a verdict still does.
     pub report_only: bool,
     /// One line.
     pub title: String,

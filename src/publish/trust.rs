@@ -61,11 +61,12 @@ pub struct EventRow {
     pub origin_source: OriginSource,
 }
 
-const fn row(forge: ForgeKind, event: &'static str, told: OriginSource) -> EventRow {
-    EventRow { forge, event, origin_source: told }
+const fn row(forge: ForgeKind, event: &'static str, origin_source: OriginSource) -> EventRow {
+    EventRow { forge, event, origin_source }
 }
 
-/// Every event with a row of its own. Gitea's and Forgejo's events are read as GitHub's.
+/// Every event with a row of its own. Gitea's and Forgejo's events are read as GitHub's. GitLab's rows and the rows "any other ..."
+/// are for the page and the tests: variables of the job tell GitLab's origin (`event::gitlab`).
 pub const EVENTS: [EventRow; 21] = [
     row(ForgeKind::Github, "pull_request", OriginSource::ByEvent),
     row(ForgeKind::Github, "pull_request_target", OriginSource::ByEvent),
@@ -131,8 +132,8 @@ impl InputSource {
 }
 
 /// The source of `input`. A file outside of the checkout belongs to the job in both columns.
-pub fn input_source(standing: FileRights, input: InputKind) -> InputSource {
-    match (input, standing) {
+pub fn input_source(rights: FileRights, input: InputKind) -> InputSource {
+    match (input, rights) {
         (InputKind::Policy | InputKind::Templates | InputKind::NoiseBand | InputKind::Lock, FileRights::Own) => {
             InputSource::Checkout
         }

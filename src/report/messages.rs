@@ -80,6 +80,8 @@ const LEAST_PERCENT: f64 = 1e-4;
 
 /// A measured relative error with two digits, or with as many digits as show on which side of its limits it lies.
 pub(super) fn relative_error_text(value: f64, limits: &[f64]) -> String {
+    // A value that equals its limit cannot be told apart by any digits. Otherwise it has to be written unlike the limit, whether the
+    // limit has two or four digits; the zero added below does not count.
     let differs = |shown: &String, limit: &f64| {
         value.to_bits() == limit.to_bits()
             || [2, 4].iter().all(|digits| shown.replace(".0 %", " %") != ratio(*limit, *digits))

@@ -52,9 +52,9 @@ pub struct TokenPlace {
     pub sequence: u64,
     /// Its position in the answer, from 0.
     pub position: u64,
-    /// a.
+    /// a: log-probability of the engine.
     pub a: f64,
-    /// b.
+    /// b: log-probability of the trainer.
     pub b: f64,
 }
 
@@ -101,8 +101,9 @@ pub struct Meter {
     pub masked: u64,
     /// Numbers that were not finite.
     pub non_finite: NonFinite,
-    /// The first token above five times the noise.
+    /// The first token above `LOUD_TOKEN` times the noise.
     pub first_loud: Option<TokenPlace>,
+    /// Token ids kept so far, over all answers.
     kept: usize,
 }
 
@@ -225,7 +226,7 @@ impl Meter {
             ids.dedup();
             self.kept += ids.len();
         } else {
-            // Beyond that limit no ids are kept at all: a token shared by only some of the answers would be misleading.
+            // From here on no answer keeps its ids. The search for a shared token needs those of all answers, so it finds none.
             self.kept = MOST_IDS;
         }
         self.sequences.push(MeasuredAnswer {

@@ -89,6 +89,7 @@ pub fn judge(paired: &PairedGenerations<'_>, policy: &Policy) -> JudgedGeneratio
             ends.add(name, baseline, candidate);
         }
         if let Some(parting) = found {
+            // A placeholder: the kind follows below from the tie limit, which needs the noise of all pairs.
             let kind = DivergenceKind::Unexplained;
             different.push(Different { name, baseline, candidate, parting, kind });
         }

@@ -23,7 +23,7 @@ pub struct PairedStep<'a> {
     pub step: u64,
     /// Its rollouts; `None` on a side that has none.
     pub sides: PerSide<Option<&'a RolloutStep>>,
-    /// Prompts of both sides, in order of their hashes.
+    /// Prompts that both sides have, in order of their hashes; none if a side has no rollouts.
     pub prompts: Vec<PairedPrompt<'a>>,
 }
 
@@ -80,8 +80,8 @@ impl PairedPrompt<'_> {
         baseline.iter().any(Option::is_some) && baseline != truths(self.candidate)
     }
 
-    /// Both scores of the first answer that both runs gave to the same truth with different scores, and the number of such
-    /// answers.
+    /// Scores that contradict each other: both runs gave the same answer, it was compared with the same truth, and the scores
+    /// differ. Returns the first such pair of scores and the number of such pairs. Repeats of an answer are paired in order of score.
     pub(crate) fn contradiction(&self) -> Option<([f64; 2], u64)> {
         let scores = |answers: &[RolloutRecord]| {
             let mut of: BTreeMap<(u64, Option<u64>), Vec<f64>> = BTreeMap::new();

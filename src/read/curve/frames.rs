@@ -92,7 +92,7 @@ impl<'a> Frames<'a> {
         let mut begun = false;
         loop {
             let at = self.offset;
-            let Some(kind) = self.frame()? else {
+            let Some(kind) = self.append_frame()? else {
                 self.is_cut |= begun;
                 return Ok(None);
             };
@@ -105,7 +105,7 @@ impl<'a> Frames<'a> {
     }
 
     /// Appends the data of the next frame to the record and returns the frame's kind.
-    fn frame(&mut self) -> Result<Option<u8>> {
+    fn append_frame(&mut self) -> Result<Option<u8>> {
         let in_block = BLOCK - self.offset % BLOCK;
         if in_block < HEADER as u64 {
             self.offset += in_block;

@@ -77,7 +77,8 @@ fn rooms(windows: &[Window], some: Range<usize>, of: impl Fn(f64) -> f64) -> (f6
     let candidate: Vec<f64> = windows.iter().map(|window| of(window.candidate)).collect();
     let of = |share: f64| shared_room(climb(&baseline, some.clone(), share), climb(&candidate, some.clone(), share));
     let (warn, fail) = (of(LATE.0), of(LATE.1));
-    // A path that turned within the longer stretch was not rising or falling all along.
+    // A path that turned may have changed less over the longer stretch (failing) than over the shorter one (warning). It was not
+    // rising or falling all along, so the warning room is no larger than the failing one.
     (warn.min(fail), fail)
 }
 
@@ -117,7 +118,8 @@ fn climb(path: &[f64], some: Range<usize>, share: f64) -> f64 {
     reason = "a few windows"
 )]
 fn before(path: &[f64], nth: usize, share: f64) -> f64 {
-    let at = ((nth as f64 + 0.5) * (1.0 - share) - 0.5).max(-0.5);
+    // In windows: the middle of window `nth` is `nth + 0.5` from the start, and has the number `nth` in `path`.
+    let at = (nth as f64 + 0.5) * (1.0 - share) - 0.5;
     // Before the first middle the line between the first two goes on.
     let left = (at.max(0.0) as usize).min(path.len().saturating_sub(2));
     match (path.get(left), path.get(left + 1)) {

@@ -146,7 +146,7 @@ const ENDINGS: [&str; 10] =
 /// A bare tensor is an array unless its file has the name of a parameter. Named tensors are results if none has the name of a
 /// parameter and all have the name of a module or a result.
 pub fn activations(path: &str, stored: &[(String, StoredValue)]) -> Option<Activations> {
-    let mut tensors =
+    let tensors =
         stored.iter().filter(|(_, stored)| matches!(stored, StoredValue::Tensor(_))).map(|(name, _)| name.as_str());
     if let [(name, StoredValue::Tensor(_))] = stored
         && name.is_empty()
@@ -154,7 +154,7 @@ pub fn activations(path: &str, stored: &[(String, StoredValue)]) -> Option<Activ
         let stem = super::place::tensor_stem(path)?;
         return (!is_parameter(stem)).then_some(Activations::Arrays);
     }
-    let names: Vec<&str> = tensors.by_ref().collect();
+    let names: Vec<&str> = tensors.collect();
     if names.is_empty() || !names.iter().all(|name| !is_parameter(name) && is_result(name)) {
         return None;
     }
