@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use precision_gate::judge::source::look;
+use precision_gate::judge::source::look_at_module;
 use precision_gate::read::source::Module;
 use precision_gate::read::source::diff::Diff;
 
@@ -13,7 +13,7 @@ fuzz_target!(|bytes: &[u8]| {
     let thread = std::thread::Builder::new().stack_size(64 << 20);
     let work = thread.spawn(move || {
         let read = Module::parse("fuzz.py", bytes);
-        let _looked = look(&read, true);
+        let _looked = look_at_module(&read, true);
     });
     work.expect("a thread").join().expect("no panic");
 });

@@ -268,7 +268,7 @@ impl Request<'_> {
         };
         let (path, text) = self.policy_file(onto)?;
         let policy = self.policy(&path, text.as_deref())?;
-        let progress = progress::of(self.args.quiet);
+        let progress = progress::progress_on_stderr(self.args.quiet);
         let promoted = promote_for_review(&promotion, &policy, &self.args.fetching.fetcher(), progress.as_ref())?;
         drop(progress);
         let context = self.context(pull);

@@ -237,7 +237,7 @@ fn run_promote(args: PromoteArgs) -> Result<u8> {
 
 /// Promotes, and prints what came of it; nothing is written where the change has to be accepted first.
 fn write(promotion: &Promotion, common: &CommonArgs) -> Result<Promoted> {
-    let progress = progress::of(common.quiet);
+    let progress = progress::progress_on_stderr(common.quiet);
     let fetcher = common.fetching.fetcher();
     let promoted = promote(promotion, &common.policy()?, &fetcher, &environment(), progress.as_ref())?;
     drop(progress);
@@ -294,7 +294,7 @@ fn run_renew(args: &RenewArgs) -> Result<u8> {
         _ => location.to_owned(),
     };
     let (policy, fetcher) = (args.common.policy()?, args.common.fetching.fetcher());
-    let progress = progress::of(args.common.quiet || args.json);
+    let progress = progress::progress_on_stderr(args.common.quiet || args.json);
     let suites = renew::judge(&request, &policy, &place, &fetcher, progress.as_ref());
     drop(progress);
     if args.json {
@@ -403,7 +403,7 @@ fn show_one(args: &NameArgs) -> Result<u8> {
 fn run_verify(args: &NameArgs) -> Result<u8> {
     let manifest = pinned(&args.common.root, &args.name, args.branch.as_deref(), &environment())?;
     let fetcher = args.common.fetching.fetcher();
-    let progress = progress::of(args.common.quiet);
+    let progress = progress::progress_on_stderr(args.common.quiet);
     let opened = precision_gate::gate::open(&manifest.location, Trust::Baseline, &fetcher, progress.as_ref())?;
     let found = verify::file_facts(opened.as_ref(), progress.as_ref())?;
     drop(progress);
@@ -421,7 +421,7 @@ fn run_verify(args: &NameArgs) -> Result<u8> {
 fn diff(args: &DiffArgs) -> Result<u8> {
     let old = pinned(&args.common.root, &args.name, args.branch.as_deref(), &environment())?;
     let fetcher = args.common.fetching.fetcher();
-    let progress = progress::of(args.common.quiet);
+    let progress = progress::progress_on_stderr(args.common.quiet);
     let opened = precision_gate::gate::open(&args.location, Trust::Baseline, &fetcher, progress.as_ref())?;
     let files = verify::file_facts(opened.as_ref(), progress.as_ref())?;
     let new = Manifest { location: args.location.clone(), files, ..old.clone() };

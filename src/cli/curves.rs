@@ -141,9 +141,10 @@ pub(crate) fn selftest(args: &SelftestArgs) -> Result<u8> {
         show::say(&json(&found)?)?;
     } else {
         for case in &found.cases {
-            let mark = if case.ok { speech::said("ok   ") } else { speech::said("WRONG") };
-            let kind = if case.is_defect { speech::said("defect ") } else { speech::said("healthy") };
-            let what = speech::said(case.what);
+            let mark = if case.ok { speech::in_own_language("ok   ") } else { speech::in_own_language("WRONG") };
+            let kind =
+                if case.is_defect { speech::in_own_language("defect ") } else { speech::in_own_language("healthy") };
+            let what = speech::in_own_language(case.what);
             show::say(&format!("{mark} {kind} {:<24} {:<10} {what}\n", case.name, case.verdict.as_str()))?;
         }
         show::sentences(if found.ok {

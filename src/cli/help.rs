@@ -11,7 +11,7 @@ use clap::builder::StyledStr;
 use clap::error::{ContextKind, ErrorKind};
 use clap::{Arg, Command, Error};
 use precision_gate::language::Language;
-use precision_gate::report::sentences::said;
+use precision_gate::report::sentences::in_language as sentence_in_language;
 use serde::Deserialize;
 
 use super::sections;
@@ -163,7 +163,7 @@ fn wrong(error: &Error) -> Option<String> {
         ErrorKind::InvalidValue if value.is_empty() => format!("`{argument}` 需要一个值{}", choices(error)),
         ErrorKind::InvalidValue => format!("`{argument}` 的值 `{value}` 无效{}", choices(error)),
         ErrorKind::ValueValidation => {
-            format!("`{argument}` 的值 `{value}` 无效：{}", said(&source, Language::Zh))
+            format!("`{argument}` 的值 `{value}` 无效：{}", sentence_in_language(&source, Language::Zh))
         }
         ErrorKind::UnknownArgument => format!("未知的参数 `{argument}`"),
         ErrorKind::InvalidSubcommand => format!("未知的命令 `{}`", named(ContextKind::InvalidSubcommand)),

@@ -247,7 +247,7 @@ pub(crate) fn evaluate(
     let folder = ReportFolder::new(output, growing);
     let surroundings =
         Surroundings { manifest: manifest.as_ref(), known_findings: about, ..Surroundings::new(&fetcher, &folder) };
-    let mut judged = run(request, &surroundings, progress::of(documents.quiet).as_ref())?;
+    let mut judged = run(request, &surroundings, progress::progress_on_stderr(documents.quiet).as_ref())?;
     leave_mark();
     complete(&mut judged, &surroundings);
     let JudgedRun { mut result, .. } = judged;

@@ -13,7 +13,7 @@ use super::speech;
 const LINE_EVERY: Duration = Duration::from_secs(5);
 
 /// Progress as the place allows: on standard error, so that standard output stays the summary's.
-pub(crate) fn of(quiet: bool) -> Box<dyn Progress> {
+pub(crate) fn progress_on_stderr(quiet: bool) -> Box<dyn Progress> {
     if quiet {
         Box::new(Quiet)
     } else if std::io::stderr().is_terminal() {
@@ -32,7 +32,7 @@ impl Progress for Bar {
         let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
         let bar = if total > 0 { ProgressBar::new(total) } else { ProgressBar::new_spinner() };
         bar.set_style(style);
-        bar.set_message(speech::said(stage));
+        bar.set_message(speech::in_own_language(stage));
         let mut current = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         current.finish_and_clear();
         *current = bar;
@@ -76,8 +76,8 @@ impl Progress for Lines {
         if stage.told.elapsed() >= LINE_EVERY {
             stage.told = Instant::now();
             match stage.total {
-                0 => eprintln!("{}: {}", speech::said(&stage.name), stage.done),
-                total => eprintln!("{}: {}/{total}", speech::said(&stage.name), stage.done),
+                0 => eprintln!("{}: {}", speech::in_own_language(&stage.name), stage.done),
+                total => eprintln!("{}: {}/{total}", speech::in_own_language(&stage.name), stage.done),
             }
         }
     }

@@ -154,7 +154,7 @@ pub(crate) fn measure(common: &CommonArgs, request: &Request, selection: Selecti
     let draft = Draft::create(Arc::new(Dir::make(&common.out)?), &name)?;
     let mut file = BufWriter::with_capacity(BUFFER, draft);
     let fetcher = common.fetching.fetcher();
-    let progress = progress::of(common.documents.quiet);
+    let progress = progress::progress_on_stderr(common.documents.quiet);
     gate::parts::measure_part(request, &fetcher, selection, part, progress.as_ref(), &mut file)?;
     let draft = file.into_inner().map_err(|error| Error::io(path.display().to_string(), error.error()))?;
     draft.commit()?;

@@ -117,7 +117,7 @@ pub(crate) fn report(args: &ReportArgs) -> Result<u8> {
 /// # Errors
 /// As [`say`].
 pub(crate) fn sentences(text: &str) -> Result<()> {
-    say(&text.lines().map(|line| speech::said(line) + "\n").collect::<String>())
+    say(&text.lines().map(|line| speech::in_own_language(line) + "\n").collect::<String>())
 }
 
 /// A result of which no document can be made is not one that the gate wrote: no defect of this run.

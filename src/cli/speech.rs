@@ -64,15 +64,15 @@ fn of_text(text: &str) -> Option<Language> {
 }
 
 /// A sentence of the program in the language of this process.
-pub(crate) fn said(text: &str) -> String {
-    sentences::said(text, language()).into_owned()
+pub(crate) fn in_own_language(text: &str) -> String {
+    sentences::in_language(text, language()).into_owned()
 }
 
 /// An error with its way out, as one line.
 pub(crate) fn line(error: &Error) -> String {
-    let help = error.help().map(said);
+    let help = error.help().map(in_own_language);
     let separator = if language() == Language::Zh { "；" } else { "; " };
-    [Some(said(&error.to_string())), help].into_iter().flatten().collect::<Vec<_>>().join(separator)
+    [Some(in_own_language(&error.to_string())), help].into_iter().flatten().collect::<Vec<_>>().join(separator)
 }
 
 /// Tells a person something on standard error. A text may quote a file's name: it neither colours the terminal nor commands
@@ -86,7 +86,7 @@ pub(crate) fn tell(weight: Weight, text: &str) {
         (Weight::Notice, Language::En) => "notice: ",
         (Weight::Notice, Language::Zh) => "提示：",
     };
-    eprintln!("{word}{}", cleaned(&said(text)));
+    eprintln!("{word}{}", cleaned(&in_own_language(text)));
 }
 
 /// Tells an error, and its way out on a line of its own.
@@ -94,7 +94,7 @@ pub(crate) fn tell_error(error: &Error) {
     tell(Weight::Error, &error.to_string());
     if let Some(help) = error.help() {
         let word = if language() == Language::Zh { "建议：" } else { "help: " };
-        eprintln!("{word}{}", cleaned(&said(help)));
+        eprintln!("{word}{}", cleaned(&in_own_language(help)));
     }
 }
 

@@ -62,7 +62,7 @@ impl Room {
     ///
     /// # Errors
     /// `LimitExceeded` where the run may not use as much disk, and errors of the disk itself.
-    pub fn put(&self, name: &str, bytes: &[u8]) -> Result<u64> {
+    pub fn store(&self, name: &str, bytes: &[u8]) -> Result<u64> {
         let overflow = self.overflow(name)?;
         let file = overflow.file(name)?;
         overflow.disk.reserve(name, bytes.len() as u64)?;
@@ -114,13 +114,13 @@ mod tests {
         assert!(!room.is_full());
         room.count_bytes(6);
         assert!(room.is_full());
-        let places = [b"first".as_slice(), b"second"].map(|bytes| room.put("x", bytes).expect("fits"));
+        let places = [b"first".as_slice(), b"second"].map(|bytes| room.store("x", bytes).expect("fits"));
         assert_eq!(places, [0, 5]);
         let mut read = [0; 6];
         room.get("x", places[1], &mut read).expect("readable");
         assert_eq!(&read, b"second");
         assert_eq!(std::fs::read_dir(folder.path()).expect("folder").count(), 0, "no name is left");
-        assert_eq!(room.put("x", &[0; 90]).expect_err("too much").kind(), ErrorKind::LimitExceeded);
+        assert_eq!(room.store("x", &[0; 90]).expect_err("too much").kind(), ErrorKind::LimitExceeded);
         drop(room);
         disk.reserve("y", 100).expect("all of it was given back");
     }

@@ -96,7 +96,7 @@ fn judge_pairs(outcome: &mut CheckOutcome, baseline: &[Pack], candidate: &[Pack]
 fn unread<'a>(outcome: &mut CheckOutcome, packs: impl Iterator<Item = &'a Pack>, damaged: bool) {
     let packs: Vec<&Pack> = packs.collect();
     for checker in Checker::ALL {
-        let there = packs.iter().any(|pack| pack.has(checker));
+        let there = packs.iter().any(|pack| pack.has_any_of(checker));
         let state = if there { ItemState::Unread } else { ItemState::Absent };
         let failed = (there && damaged).then_some(());
         outcome.check.items.push(ConfigItem {

@@ -104,7 +104,7 @@ fn check(
         first.unit.evidence.add_alone(Side::Baseline, paired.only_baseline.len() as u64);
         first.unit.evidence.add_alone(Side::Candidate, paired.only_candidate.len() as u64);
         if first.unit.evidence.offered > 0 {
-            first.unit.evidence.offered += first.unit.evidence.alone();
+            first.unit.evidence.offered += first.unit.evidence.unpaired_count();
         }
     }
     let mut rest = Vec::new();

@@ -160,7 +160,7 @@ fn judge_reruns(
 ) -> Result<()> {
     let several = &request.several;
     let is_one = several.candidate.is_empty()
-        && result.samples.as_ref().is_none_or(|samples| samples.of(Side::Candidate).len() < 2);
+        && result.samples.as_ref().is_none_or(|samples| samples.runs_of_side(Side::Candidate).len() < 2);
     let is_asked = !several.node.is_empty() || !several.reruns.is_empty() || result.samples.is_some();
     if !is_one || !is_asked || !result.verdict.blocks() {
         return Ok(());

@@ -15,7 +15,7 @@ use crate::fetch::progress::Progress;
 use crate::history::record::EnvironmentFacts;
 use crate::judge::rule::artifacts::{CHANGE_UNKNOWN, NO_SOURCE};
 use crate::judge::settle::settle;
-use crate::judge::source::{Context, Flags, Looked, file_findings, look, look_other};
+use crate::judge::source::{Context, Flags, Looked, file_findings, look_at_module, look_other};
 use crate::policy::Policy;
 use crate::policy::source::SourcePolicy;
 use crate::read::source::files::{self, Found, Kind};
@@ -94,7 +94,7 @@ fn judge(tree: &SourceTree, policy: &Policy, memory: u64, progress: &dyn Progres
             continue;
         }
         // Only Python files count as read: without any, nothing was judged.
-        if matches!(Kind::of(file), None | Some(Kind::Python)) {
+        if matches!(Kind::from_file_name(file), None | Some(Kind::Python)) {
             total += 1;
             read += usize::from(looked.is_read());
         }
@@ -134,7 +134,7 @@ fn look_at_all<'a>(
         let content = found.content(file, MOST_BYTES.min(memory / COST));
         let touched = tree.change.as_ref().map(|change| change.touched(found, file, content.as_deref().ok()));
         let read = content.and_then(|content| Module::parse(file, content));
-        let looked = look(&read, policy.covers(file));
+        let looked = look_at_module(&read, policy.covers(file));
         progress.advance(1);
         LookedAt { file, looked, touched }
     };
@@ -155,12 +155,12 @@ fn look_at_others<'a>(
     let threads = rayon::ThreadPoolBuilder::new().stack_size(STACK).num_threads(rayon::current_num_threads()).build();
     let threads = threads.map_err(|error| Error::new(ErrorKind::Unavailable, "threads", error))?;
     let look_at = |file: &'a String| {
-        let kind = Kind::of(file).filter(|_| policy.covers(file))?;
+        let kind = Kind::from_file_name(file).filter(|_| policy.covers(file))?;
         let content = found.content(file, kind.most().min(memory / COST)).ok()?;
         let touched = tree.change.as_ref().map(|change| change.touched(found, file, Some(&content)));
         let text = String::from_utf8(content).ok()?;
         let looked = match kind {
-            Kind::Notebook => look(&Module::parse(file, notebook::python_code(&text).into_bytes()), true),
+            Kind::Notebook => look_at_module(&Module::parse(file, notebook::python_code(&text).into_bytes()), true),
             kind => look_other(file, kind, &text),
         };
         Some(LookedAt { file, looked, touched })

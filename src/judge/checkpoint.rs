@@ -87,7 +87,7 @@ pub fn judge(
         judge.say(Finding::new(&rules::NOTHING_COMPARED, name));
     }
     evidence.one_sided = [pairs.only_baseline.len() as u64, pairs.only_candidate.len() as u64];
-    evidence.offered = evidence.offered.saturating_add(evidence.alone());
+    evidence.offered = evidence.offered.saturating_add(evidence.unpaired_count());
     let unit = CheckpointUnit {
         compared: evidence.compared,
         not_compared: evidence.not_compared + evidence.damaged + evidence.left_out,

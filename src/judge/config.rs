@@ -59,7 +59,7 @@ pub fn judge(context: &PackContext<'_>) -> JudgedPacks {
 
 fn judge_checker(checker: Checker, context: &PackContext<'_>) -> Option<Vec<Finding>> {
     let expected = context.policy.expect.contains(&checker);
-    let (baseline, candidate) = (context.baseline.has(checker), context.candidate.has(checker));
+    let (baseline, candidate) = (context.baseline.has_any_of(checker), context.candidate.has_any_of(checker));
     let mut findings = pack::checker_findings(checker, context);
     match (baseline, candidate) {
         (false, false) if !expected => return None,

@@ -3,7 +3,7 @@
 //! The linter, a crate of its own (`crates/source`), inspects the files; docs/source.md has its rules with examples.
 
 pub use precision_gate_source::rules::{
-    Context, Family, Flags, Looked, RULES, SOURCE_RULES, SourceRule, find, look, look_other,
+    Context, Family, Flags, Looked, RULES, SOURCE_RULES, SourceRule, find, look_at_module, look_other,
 };
 
 use precision_gate_source::rules::{Breach, broken};

@@ -44,7 +44,7 @@ impl CheckerReport {
 ///
 /// Values of settings whose names look secret are replaced by `redactor`.
 pub fn compare(bench: &Pack, cmp: &Pack, redactor: &Redactor) -> Vec<CheckerReport> {
-    let both = Checker::ALL.into_iter().filter(|checker| bench.has(*checker) && cmp.has(*checker));
+    let both = Checker::ALL.into_iter().filter(|checker| bench.has_any_of(*checker) && cmp.has_any_of(*checker));
     both.map(|checker| report(checker, bench, cmp, redactor)).collect()
 }
 

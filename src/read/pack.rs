@@ -68,7 +68,7 @@ pub struct Pack {
 
 impl Pack {
     /// Whether the pack holds anything of `checker`, readable or not.
-    pub fn has(&self, checker: Checker) -> bool {
+    pub fn has_any_of(&self, checker: Checker) -> bool {
         let placed = match checker {
             Checker::Env => self.env.is_some(),
             Checker::Pip => self.pip.is_some(),

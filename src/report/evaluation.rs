@@ -181,7 +181,7 @@ impl Builder<'_> {
             verdict: unit.verdict,
             task: unit.name(),
             compared: paired,
-            unmatched: unit.evidence.alone(),
+            unmatched: unit.evidence.unpaired_count(),
             changed: self.phrase("evaluation_rollouts", told)?,
             logprobs: Value::from(""),
             first: safe(rollouts_in_words(unit, self.writer)?),

@@ -186,7 +186,7 @@ fn phase_rows(unit: &PerformanceUnit) -> Vec<PhaseRow> {
     let is_change = (judged.ratio.0 - 1.0).abs() > judged.noise.0;
     let row = |phase: Phase| PhaseRow {
         phase,
-        times: phases.of(phase).map(time),
+        times: phases.pair_of_phase(phase).map(time),
         change: signed(phases.growth(phase)),
         share: if is_change { part(phases.growth(phase) / delta) } else { Value::from("") },
     };

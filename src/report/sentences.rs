@@ -68,7 +68,7 @@ static SENTENCES: LazyLock<Vec<Sentence>> = LazyLock::new(|| {
 /// let text = said("gpu/a.npy: holds 12 bytes, its header promises 16", Language::Zh);
 /// assert_eq!(text, "gpu/a.npy：实有 12 字节，文件头声明 16 字节");
 /// ```
-pub fn said(text: &str, language: Language) -> Cow<'_, str> {
+pub fn in_language(text: &str, language: Language) -> Cow<'_, str> {
     let chinese = (language == Language::Zh && text.len() <= LONGEST).then(|| chinese(text, MOST_NESTED)).flatten();
     chinese.map_or(Cow::Borrowed(text), Cow::Owned)
 }
@@ -202,15 +202,15 @@ mod tests {
             ("there is no such finding code; did you mean `x-y`?", "没有这个问题代码；是否要写 `x-y`？"),
             ("gpu/x.json: No such file or directory (os error 2)", "gpu/x.json：没有这个文件或目录"),
         ] {
-            assert_eq!(said(english, Language::Zh), chinese);
-            assert_eq!(said(english, Language::En), english);
+            assert_eq!(in_language(english, Language::Zh), chinese);
+            assert_eq!(in_language(english, Language::En), english);
         }
     }
 
     #[test]
     fn what_is_no_sentence_of_the_program_stays() {
         for text in ["", "a", "训练日志", "Functional.linear.0.forward", "my own reason: a kernel"] {
-            assert_eq!(said(text, Language::Zh), text);
+            assert_eq!(in_language(text, Language::Zh), text);
         }
     }
 

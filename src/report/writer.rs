@@ -84,9 +84,10 @@ impl Writer {
         environment.add_filter("percent", |value: &Value| ratio(value, 4));
         environment.add_filter("relative", |value: &Value, limit: Option<Value>| relative(value, limit.as_ref()));
         environment.add_filter("duration", duration);
-        environment
-            .add_filter("prose", move |text: &str| safe(escape::prose(&sentences::said(text, language), target)));
-        environment.add_filter("said", move |text: &str| sentences::said(text, language).into_owned());
+        environment.add_filter("prose", move |text: &str| {
+            safe(escape::prose(&sentences::in_language(text, language), target))
+        });
+        environment.add_filter("said", move |text: &str| sentences::in_language(text, language).into_owned());
         environment.add_filter("cell", move |value: &Value| shown(value, target).map(|text| safe(escape::cell(&text))));
         environment.add_filter("join", move |items: &Value, separator: &str| {
             let items: Result<Vec<Value>, TemplateError> =
@@ -189,7 +190,7 @@ impl Writer {
 
     /// Escapes a sentence that may quote an artifact.
     pub(crate) fn prose(&self, text: &str) -> String {
-        escape::prose(&sentences::said(text, self.language), self.target)
+        escape::prose(&sentences::in_language(text, self.language), self.target)
     }
 
     fn facts<'a>(&self, facts: &'a BTreeMap<String, Fact>) -> BTreeMap<&'a str, Value> {
@@ -219,7 +220,7 @@ impl Writer {
                 phrases::find(&format!("value_{text}"), self.language)
             }
             "reason" | "help" if self.language == Language::Zh => {
-                return Some(sentences::said(text, self.language).into_owned().into());
+                return Some(sentences::in_language(text, self.language).into_owned().into());
             }
             "unit" => return unit_place(text, self.language).map(safe),
             "token_place" => return self.step_in_chinese(text).map(safe),
@@ -394,7 +395,9 @@ fn shown(value: &Value, target: TextTarget) -> Result<String, TemplateError> {
 /// An item that is a sentence of the program, in the language; one word is a name.
 fn sentence(item: Value, language: Language) -> Value {
     match item.as_str() {
-        Some(text) if !item.is_safe() && text.contains(' ') => sentences::said(text, language).into_owned().into(),
+        Some(text) if !item.is_safe() && text.contains(' ') => {
+            sentences::in_language(text, language).into_owned().into()
+        }
         _ => item,
     }
 }

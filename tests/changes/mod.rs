@@ -79,7 +79,7 @@ pub(crate) fn evidence(result: &GateResult) -> Evidence {
         sum.compared += of_unit.compared;
         sum.shown_only += of_unit.shown_only;
         sum.not_compared += of_unit.not_compared;
-        sum.one_sided = [0, sum.alone() + of_unit.alone()];
+        sum.one_sided = [0, sum.unpaired_count() + of_unit.unpaired_count()];
         sum.damaged += of_unit.damaged;
         sum.left_out += of_unit.left_out;
     }

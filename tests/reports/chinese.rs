@@ -136,7 +136,7 @@ fn every_case_is_told_in_chinese() {
                 english_in(&pair.display().to_string(), &outcome.result, &OperationLines::from([].as_slice()))
             }
             Err(error) => {
-                let said = sentences::said(&error.to_string(), Language::Zh).into_owned();
+                let said = sentences::in_language(&error.to_string(), Language::Zh).into_owned();
                 let left = words::english(&said, &BTreeSet::new());
                 if left.is_empty() { String::new() } else { format!("{}: {left:?}\n", pair.display()) }
             }

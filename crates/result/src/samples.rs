@@ -23,7 +23,7 @@ pub struct Samples {
 
 impl Samples {
     /// Runs of a side.
-    pub fn of(&self, side: Side) -> &[SampledRun] {
+    pub fn runs_of_side(&self, side: Side) -> &[SampledRun] {
         let [baseline, candidate] = &self.runs;
         if side == Side::Baseline { baseline } else { candidate }
     }

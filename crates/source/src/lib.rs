@@ -18,7 +18,7 @@ use std::io;
 use std::thread;
 
 use crate::read::Module;
-use crate::rules::{Breach, Context, Flags, Looked, broken, look};
+use crate::rules::{Breach, Context, Flags, Looked, broken, look_at_module};
 
 /// Bytes of stack of a thread that parses: nesting is bounded to what a few of these take, in a build without optimisation too.
 pub const STACK: usize = 64 << 20;
@@ -31,7 +31,8 @@ pub const STACK: usize = 64 << 20;
 /// Where the system gives no thread.
 pub fn lint<'a>(files: impl IntoIterator<Item = (&'a str, &'a str)>) -> io::Result<Vec<(&'a str, Breach)>> {
     let files: Vec<(&str, &str)> = files.into_iter().collect();
-    let look_at = |(path, text): (&'a str, &str)| (path, look(&Module::parse(path, text.as_bytes().to_vec()), true));
+    let look_at =
+        |(path, text): (&'a str, &str)| (path, look_at_module(&Module::parse(path, text.as_bytes().to_vec()), true));
     let looked: Vec<(&str, Looked)> = thread::scope(|scope| {
         let reader = thread::Builder::new().stack_size(STACK);
         let reader = reader.spawn_scoped(scope, || files.iter().copied().map(look_at).collect())?;

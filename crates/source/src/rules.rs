@@ -71,13 +71,13 @@ use crate::read::{Module, Unread};
 use collect::Finder;
 
 /// Looks at a file that was read, or not; of one that is not judged, only its facts for the tree count.
-pub fn look(read: &Result<Module, Unread>, is_judged: bool) -> Looked {
-    collect::look(read, is_judged, FINDERS)
+pub fn look_at_module(read: &Result<Module, Unread>, is_judged: bool) -> Looked {
+    collect::run_finders(read, is_judged, FINDERS)
 }
 
 /// Looks at a file that is not Python.
 pub fn look_other(path: &str, kind: FileKind, text: &str) -> Looked {
-    other::look(path, kind, text)
+    other::look_at_file(path, kind, text)
 }
 
 /// The rule about source with this code.

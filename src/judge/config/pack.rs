@@ -84,7 +84,7 @@ pub(super) fn checker_findings(checker: Checker, context: &PackContext<'_>) -> V
             Finding::new(&MEMBER_MISPLACED, path.as_str()).with("side", side.as_str())
         }));
     }
-    if context.baseline.has(checker) && context.candidate.has(checker) {
+    if context.baseline.has_any_of(checker) && context.candidate.has_any_of(checker) {
         findings.extend(coverage(checker, context));
     }
     findings

@@ -26,7 +26,7 @@ pub(super) fn metric_account(
         Some(TestInput::Scores(_)) => metric.counts.0.or(metric.counts.1).unwrap_or(1),
         Some(TestInput::Counts { .. } | TestInput::Losses(_)) => measured.losses.len() as u64,
     };
-    let found = tested + account.not_compared + account.alone();
+    let found = tested + account.not_compared + account.unpaired_count();
     account.offered = found.max(metric.samples).max(u64::from(metric.samples == 0));
     // A metric without a direction is only shown; no verdict rests on it.
     let is_judged = unit.higher_is_better.is_some();

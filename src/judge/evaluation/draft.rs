@@ -103,7 +103,7 @@ fn unpaired_unit<'a>(
     unit.higher_is_better = score.and_then(|score| score.higher_is_better);
     let value = score.map(|score| Number(score.value));
     unit.evidence.add_alone(side, samples_of(task, &of.filter).max(1));
-    unit.evidence.offered = unit.evidence.alone();
+    unit.evidence.offered = unit.evidence.unpaired_count();
     let place_of = if side == Side::Baseline { &mut unit.baseline } else { &mut unit.candidate };
     *place_of = value;
     unit.samples = samples_of(task, &of.filter);

@@ -147,7 +147,7 @@ fn account(paired: &PairedGenerations<'_>, compared: u64) -> Evidence {
         one_sided: [paired.only_baseline, paired.only_candidate],
         ..Evidence::default()
     };
-    evidence.offered = evidence.compared + evidence.not_compared + evidence.alone();
+    evidence.offered = evidence.compared + evidence.not_compared + evidence.unpaired_count();
     for damage in paired.baseline.damages.iter().chain(&paired.candidate.damages) {
         evidence.damaged += 1;
         evidence.example("damaged", damage.path.as_str());

@@ -180,8 +180,8 @@ fn evidence(
         ..Evidence::default()
     };
     // A repeated row counts once.
-    let again = evidence.contradicting.min(evidence.alone());
-    evidence.offered = evidence.compared + evidence.not_compared + evidence.alone() - again;
+    let again = evidence.contradicting.min(evidence.unpaired_count());
+    evidence.offered = evidence.compared + evidence.not_compared + evidence.unpaired_count() - again;
     left_out.into_iter().for_each(|name| evidence.example("left-out", name));
     contradicting.into_iter().for_each(|name| evidence.example("contradicting", name));
     for row in rows.iter().filter(|row| row.evidence == RowEvidence::NotCompared) {

@@ -183,7 +183,7 @@ pub(crate) fn growth_findings(place: &str, runs: [&ProfileRun; 2], measures: &Ra
     let phase = phases.grown_most();
     let growth = phases.growth(phase);
     let with_growth = |rule: &Rule| {
-        let [baseline, candidate] = phases.of(phase);
+        let [baseline, candidate] = phases.pair_of_phase(phase);
         let finding = Finding::new(rule, place).with("baseline", baseline).with("candidate", candidate);
         finding.with("share", growth / delta)
     };
@@ -237,7 +237,7 @@ fn overlap_lost(place: &str, measures: &RankMeasures) -> Option<Finding> {
     let (phases, delta) = (&measures.phases, measures.test.delta());
     let [before, now] = phases.overlapped.map(|number| number.0);
     let whole = |side: usize| -> Option<f64> {
-        Some(phases.overlapped.get(side)?.0 + phases.of(Phase::Communication).get(side)?)
+        Some(phases.overlapped.get(side)?.0 + phases.pair_of_phase(Phase::Communication).get(side)?)
     };
     let grown = whole(1)? - whole(0)?;
     let is_lost = before - now > delta / 2.0 && grown < delta / 2.0 && phases.growth(Phase::Computing) < delta / 4.0;

@@ -230,7 +230,7 @@ fn describe(
 
 /// Counts the compared times. A phase that neither side has agrees trivially, and without a limit nothing is judged.
 fn account(unit: &mut PerformanceUnit, measures: &RankMeasures, limits: RatioLimits) {
-    let is_none = |phase: &Phase| measures.phases.of(*phase).iter().all(|time| time.abs() <= 0.0);
+    let is_none = |phase: &Phase| measures.phases.pair_of_phase(*phase).iter().all(|time| time.abs() <= 0.0);
     let (is_judged, evidence) = (limits.warn.or(limits.fail).is_some(), &mut unit.evidence);
     evidence.not_compared = 0;
     if is_judged {
@@ -246,8 +246,8 @@ fn too_good(unit: &PerformanceUnit, measures: &RankMeasures, limits: RatioLimits
     limits.warn.or(limits.fail)?;
     let test = measures.test;
     // A step that mostly waits says too little about how much was computed.
-    let computing =
-        Some(measures.phases.of(Phase::Computing)).filter(|[before, _]| *before > LEAST_COMPUTING * test.baseline);
+    let computing = Some(measures.phases.pair_of_phase(Phase::Computing))
+        .filter(|[before, _]| *before > LEAST_COMPUTING * test.baseline);
     let times = [Some([test.baseline, test.candidate]), computing];
     let [baseline, candidate] = times.into_iter().flatten().find(|[before, now]| *now < before / TOO_FAST)?;
     let finding = Finding::new(&TOO_GOOD, profile_place(unit.rank)).of_check(CheckId::Performance);

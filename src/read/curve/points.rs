@@ -177,7 +177,7 @@ impl Points {
     fn put(&self, numbers: impl ExactSizeIterator<Item = [u8; 8]>) -> Result<u64> {
         let mut bytes = vec![0; 8 * numbers.len()];
         bytes.as_chunks_mut::<8>().0.iter_mut().zip(numbers).for_each(|(slot, number)| *slot = number);
-        self.home.room.put(&self.home.file, &bytes)
+        self.home.room.store(&self.home.file, &bytes)
     }
 
     /// All steps and values, in memory.

@@ -158,7 +158,8 @@ fn between(file: &ChangedFile, blobs: &mut Blobs) -> Touched {
     if file.old == file.new {
         return Touched::Nothing;
     }
-    let is_judged = file.path.as_ref().is_some_and(|path| path.ends_with(".py") || Kind::of(path).is_some());
+    let is_judged =
+        file.path.as_ref().is_some_and(|path| path.ends_with(".py") || Kind::from_file_name(path).is_some());
     if !is_judged || file.old.kind != EntryKind::File || file.new.kind != EntryKind::File {
         return Touched::Whole;
     }

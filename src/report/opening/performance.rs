@@ -124,7 +124,7 @@ impl Builder<'_> {
         let told = |part: f64| -> Result<Value> {
             self.phrase("row_share_of_growth", context! { share => safe(share_of_growth(part)) })
         };
-        let of_phase = row(self.writer.word(&format!("phase_{}", phase.as_str()))?, phases.of(phase));
+        let of_phase = row(self.writer.word(&format!("phase_{}", phase.as_str()))?, phases.pair_of_phase(phase));
         rows.push(EvidenceRow { note: told(phases.growth(phase) / delta)?, ..of_phase });
         let mut by_name: Vec<(&str, [f64; 2], f64)> = Vec::new();
         for operator in unit.operators.iter().filter(|_| phase != Phase::Free) {

@@ -142,7 +142,7 @@ fn rank_bars(area: &Area<'_>, ranks: &[&PerformanceUnit], leading: &PerformanceU
 fn phase_bar(area: &Area<'_>, phases: &Phases, side: usize, (top, tall): (i32, i32), longest: f64) -> Result<()> {
     let mut from = 0.0;
     for (phase, colour, hatch) in PHASES {
-        let time = phases.of(phase).get(side).copied().unwrap_or(0.0).max(0.0);
+        let time = phases.pair_of_phase(phase).get(side).copied().unwrap_or(0.0).max(0.0);
         let corners = [
             (BARS + share(from / longest, RIGHT - BARS), top),
             (BARS + share((from + time) / longest, RIGHT - BARS), top + tall),

@@ -99,13 +99,13 @@ impl Evidence {
     }
 
     /// Places that one side alone has.
-    pub fn alone(&self) -> u64 {
+    pub fn unpaired_count(&self) -> u64 {
         self.one_sided.iter().copied().fold(0, u64::saturating_add)
     }
 
     /// Evidence that should have been compared and was not: not comparable, one-sided, unread or damaged.
     pub fn unseen(&self) -> u64 {
-        [self.not_compared, self.alone(), self.unread, self.damaged].into_iter().fold(0, u64::saturating_add)
+        [self.not_compared, self.unpaired_count(), self.unread, self.damaged].into_iter().fold(0, u64::saturating_add)
     }
 
     /// Places whose agreement or difference says something.

@@ -106,7 +106,7 @@ pub struct Phases {
 
 impl Phases {
     /// Baseline and candidate of a phase that fills the step.
-    pub fn of(&self, phase: Phase) -> [f64; 2] {
+    pub fn pair_of_phase(&self, phase: Phase) -> [f64; 2] {
         let numbers = match phase {
             Phase::Computing => &self.computing,
             Phase::Communication => &self.communication,
@@ -117,7 +117,7 @@ impl Phases {
 
     /// Growth of a phase in microseconds.
     pub fn growth(&self, phase: Phase) -> f64 {
-        let [baseline, candidate] = self.of(phase);
+        let [baseline, candidate] = self.pair_of_phase(phase);
         candidate - baseline
     }
 

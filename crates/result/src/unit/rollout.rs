@@ -102,7 +102,7 @@ impl AnyUnit for RolloutUnit {
     }
 
     fn size(&self) -> Size {
-        Size { values: self.paired, steps: 0, unmatched: self.evidence.alone() }
+        Size { values: self.paired, steps: 0, unmatched: self.evidence.unpaired_count() }
     }
 
     fn counts(&self) -> Vec<(&'static str, u64)> {

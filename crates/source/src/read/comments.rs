@@ -33,7 +33,7 @@ pub struct Ignore {
 
 impl Ignore {
     /// Findings that the text of a comment accepts.
-    pub fn of(text: &str) -> Option<Self> {
+    pub fn from_comment(text: &str) -> Option<Self> {
         // Most comments are about something else.
         if !text.contains("precision-gate") {
             return None;
@@ -61,7 +61,7 @@ mod tests {
 
     #[test]
     fn codes_and_a_reason_are_read() {
-        let read = |text: &str| Ignore::of(text).map(|ignore| (ignore.codes.join(" "), ignore.reason));
+        let read = |text: &str| Ignore::from_comment(text).map(|ignore| (ignore.codes.join(" "), ignore.reason));
         assert_eq!(read("# precision-gate: ignore[a-b, c] issue 12"), Some(("a-b c".into(), "issue 12".into())));
         assert_eq!(read("#precision-gate:ignore[a]"), Some(("a".into(), String::new())));
         assert_eq!(read("# precision-gate: ignore[a] --"), Some(("a".into(), String::new())));

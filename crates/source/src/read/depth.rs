@@ -19,7 +19,7 @@ pub(super) fn too_deep(text: &str) -> Option<u64> {
         return None;
     }
     // The lexer does not say where it is: the shortest beginning that is too deep ends at the line.
-    let lines = Lines::of(text);
+    let lines = Lines::from_text(text);
     let last = lines.line(u32::try_from(text.len()).unwrap_or(u32::MAX));
     let (mut good, mut bad) = (0, last);
     while bad - good > 1 {

@@ -270,7 +270,7 @@ mod tests {
                     --- /dev/null\n+++ \"b/\\346\\215\\237.py\"\n@@ -0,0 +1 @@\n+++ x\n\\ No newline at end of file\n";
         let diff = Diff::parse(text.as_bytes()).expect("a diff");
         assert_eq!(lines(&diff, "a.py"), Some(vec![2, 3]));
-        let has = |span| diff.touched("a.py", "").is_some_and(|touched| touched.has(span));
+        let has = |span| diff.touched("a.py", "").is_some_and(|touched| touched.touches(span));
         assert!(has((10, 11)) && !has((10, 10)) && !has((11, 11)), "a line was taken out behind the tenth");
         assert_eq!(lines(&diff, "损.py"), Some(vec![1]));
         assert_eq!((lines(&diff, "gone.py"), lines(&diff, "other.py")), (None, None));

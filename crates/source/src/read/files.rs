@@ -35,7 +35,7 @@ pub enum Kind {
 
 impl Kind {
     /// The kind of a file by its name; `None` for one that says nothing about devices.
-    pub fn of(name: &str) -> Option<Self> {
+    pub fn from_file_name(name: &str) -> Option<Self> {
         let name = name.rsplit('/').next().unwrap_or(name);
         let lower = name.to_ascii_lowercase();
         let ending = lower.rsplit_once('.').map_or("", |(_, ending)| ending);
@@ -91,7 +91,7 @@ pub fn find(path: &Path) -> std::io::Result<Found> {
     if fs::metadata(path)?.is_file() {
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let root = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let is_other = !matches!(Kind::of(&name), None | Some(Kind::Python));
+        let is_other = !matches!(Kind::from_file_name(&name), None | Some(Kind::Python));
         let (files, others) =
             if is_other { (Vec::new(), vec![name.clone()]) } else { (vec![name.clone()], Vec::new()) };
         let mut found = Found { files, others, root: root.to_owned(), ..Found::default() };
@@ -166,7 +166,8 @@ impl Search {
                 } else if is_judged(&name) && self.is_file(&below, kind, is_linked) {
                     self.found.note_package(&folder, name.trim_end_matches(".py"));
                     self.found.files.push(below);
-                } else if !matches!(Kind::of(&name), None | Some(Kind::Python)) && self.is_file(&below, kind, is_linked)
+                } else if !matches!(Kind::from_file_name(&name), None | Some(Kind::Python))
+                    && self.is_file(&below, kind, is_linked)
                 {
                     self.found.others.push(below);
                 }
@@ -215,14 +216,14 @@ impl Found {
     /// The reason where it is not read.
     pub fn content(&self, file: &str, most: u64) -> Result<Vec<u8>, Unread> {
         if self.leaving.contains(file) {
-            return Err(Unread::whole(UnreadReason::Outside));
+            return Err(Unread::whole_file(UnreadReason::Outside));
         }
-        let refused = |error: std::io::Error| Unread::whole(UnreadReason::Refused(error.to_string()));
+        let refused = |error: std::io::Error| Unread::whole_file(UnreadReason::Refused(error.to_string()));
         let opened = fs::File::open(self.root.join(file)).map_err(refused)?;
         let mut bytes = Vec::new();
         opened.take(most + 1).read_to_end(&mut bytes).map_err(refused)?;
         if bytes.len() as u64 > most {
-            return Err(Unread::whole(UnreadReason::Large(most)));
+            return Err(Unread::whole_file(UnreadReason::Large(most)));
         }
         Ok(bytes)
     }

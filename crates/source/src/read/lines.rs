@@ -10,7 +10,7 @@ pub struct Lines {
 
 impl Lines {
     /// Lines of `text`.
-    pub fn of(text: &str) -> Self {
+    pub fn from_text(text: &str) -> Self {
         let bytes = text.as_bytes();
         let mut starts = vec![0];
         for end in memchr2_iter(b'\n', b'\r', bytes) {
@@ -77,7 +77,7 @@ mod tests {
     #[test]
     fn both_ways_to_count_lines_agree() {
         for text in ["", "a", "a\n", "a\r\n\r\nb", "\n\r\r\n\n\r", "a\x0cb\r\rc\u{85}d\u{2028}e\n"] {
-            let lines = Lines::of(text);
+            let lines = Lines::from_text(text);
             let all: Vec<&[u8]> = split(text.as_bytes()).collect();
             for (place, line) in all.iter().enumerate() {
                 assert_eq!(lines.text(text, place as u64 + 1).as_bytes(), *line, "{text:?}");
@@ -89,7 +89,7 @@ mod tests {
     #[test]
     fn every_kind_of_line_end_counts_once() {
         let text = "a\nb\r\nc\rd";
-        let lines = Lines::of(text);
+        let lines = Lines::from_text(text);
         for (offset, line, column) in [(0, 1, 1), (2, 2, 1), (5, 3, 1), (7, 4, 1)] {
             assert_eq!((lines.line(offset), lines.column(text, offset)), (line, column), "{offset}");
         }
@@ -99,6 +99,6 @@ mod tests {
     #[test]
     fn columns_count_characters_and_no_byte_order_mark() {
         let text = "\u{feff}损失 = x";
-        assert_eq!(Lines::of(text).column(text, u32::try_from(text.len() - 1).expect("short")), 6);
+        assert_eq!(Lines::from_text(text).column(text, u32::try_from(text.len() - 1).expect("short")), 6);
     }
 }

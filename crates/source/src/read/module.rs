@@ -61,7 +61,7 @@ pub enum UnreadReason {
 
 impl Unread {
     /// A file of which nothing could be read, at its first line.
-    pub fn whole(reason: UnreadReason) -> Self {
+    pub fn whole_file(reason: UnreadReason) -> Self {
         Self { line: 1, column: 1, reason }
     }
 }
@@ -77,7 +77,7 @@ impl Module {
             let reason = if error.is_unknown { UnreadReason::UnknownEncoding } else { UnreadReason::Encoding };
             at(error.line, 1, reason(error.encoding))
         })?;
-        let lines = Lines::of(&text);
+        let lines = Lines::from_text(&text);
         let place = |offset: u32| (lines.line(offset), lines.column(&text, offset));
         if let Some(nul) = memchr::memchr(0, text.as_bytes()) {
             let (line, column) = place(u32::try_from(nul).unwrap_or(u32::MAX));
@@ -92,12 +92,12 @@ impl Module {
             return Err(at(line, column, UnreadReason::Syntax(reason)));
         }
         let comments = built.comments.iter().map(|(start, end)| comment(&text, &lines, *start, *end)).collect();
-        let names = Names::of(&built.tree);
+        let names = Names::from_tree(&built.tree);
         Ok(Self { path: path.to_owned(), lines, tree: built.tree, comments, names, text })
     }
 
     /// Whether a name, attribute or chain of them is `full`: `torch.backends.cudnn.benchmark`, through the file's imports.
-    pub fn is(&self, id: NodeId, full: &str) -> bool {
+    pub fn is_named(&self, id: NodeId, full: &str) -> bool {
         let (mut id, mut rest) = (id, full);
         loop {
             match self.tree.kind(id) {
@@ -116,7 +116,7 @@ impl Module {
 
     /// Whether it is one of `full`.
     pub fn is_any(&self, id: NodeId, full: &[&str]) -> bool {
-        full.iter().any(|full| self.is(id, full))
+        full.iter().any(|full| self.is_named(id, full))
     }
 
     /// Whether it is a function of Python itself.
@@ -220,6 +220,6 @@ fn comment(text: &str, lines: &Lines, start: u32, end: u32) -> Comment {
         line,
         column: lines.column(text, start),
         is_alone: whole.trim_start_matches('\u{feff}').trim_start().starts_with('#'),
-        ignore: Ignore::of(body),
+        ignore: Ignore::from_comment(body),
     }
 }

@@ -42,7 +42,7 @@ struct Scope {
 }
 
 impl Names {
-    pub(super) fn of(tree: &Tree) -> Self {
+    pub(super) fn from_tree(tree: &Tree) -> Self {
         let module = Scope { node: NodeId::ROOT, outer: None, is_class: false, bound: HashMap::new() };
         let nodes = tree.nodes.len();
         let mut names = Self {

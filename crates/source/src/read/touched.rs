@@ -17,7 +17,7 @@ pub enum Touched {
 
 impl Touched {
     /// Whether anything from line `first` to line `last` was added, altered or taken out.
-    pub fn has(&self, (first, last): (u64, u64)) -> bool {
+    pub fn touches(&self, (first, last): (u64, u64)) -> bool {
         match self {
             Self::Nothing => false,
             Self::Lines(lines) => lines.has(first, last),
@@ -142,7 +142,9 @@ mod tests {
     #[test]
     fn a_line_taken_out_touches_what_stood_around_it() {
         let touched = Touched::between(b"f(\n  a,\n  b,\n)\ng()\n", b"f(\n  a,\n)\ng()\n");
-        assert!(touched.has((1, 3)) && !touched.has((4, 4)) && !touched.has((1, 2)) && !touched.has((3, 3)));
+        assert!(
+            touched.touches((1, 3)) && !touched.touches((4, 4)) && !touched.touches((1, 2)) && !touched.touches((3, 3))
+        );
     }
 
     #[test]
@@ -169,7 +171,7 @@ mod tests {
             let touched = Touched::between(old.as_bytes(), new.as_bytes());
             let kept: Vec<&[u8]> = lines::split(new.as_bytes())
                 .enumerate()
-                .filter(|(place, _)| !touched.has((*place as u64 + 1, *place as u64 + 1)))
+                .filter(|(place, _)| !touched.touches((*place as u64 + 1, *place as u64 + 1)))
                 .map(|(_, line)| line)
                 .collect();
             let mut before = lines::split(old.as_bytes());

@@ -25,13 +25,13 @@ const FUSION: &str = "torch_npu.npu_fusion_attention";
 pub(super) fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
     for (_, function, arguments) in file.calls() {
         let last = file.tree.last_name(function).unwrap_or_default();
-        let place = ATTENTION.iter().find(|(name, _)| file.is(function, name)).map(|(_, place)| *place);
+        let place = ATTENTION.iter().find(|(name, _)| file.is_named(function, name)).map(|(_, place)| *place);
         let place = place.or_else(|| FLASH.iter().find(|(name, _)| *name == last).map(|(_, place)| *place));
         let found = match place {
             Some(place) => {
                 file.argument(arguments, "dropout_p", place).and_then(|value| literal(file, value, |p| p > 0.0))
             }
-            None if file.is(function, FUSION) => {
+            None if file.is_named(function, FUSION) => {
                 file.keyword(arguments, "keep_prob").and_then(|value| literal(file, value, |p| p < 1.0))
             }
             None => None,

@@ -39,7 +39,7 @@ impl Looked {
 
     /// Lines and codes, for tests.
     #[cfg(test)]
-    pub(super) fn told(&self) -> Vec<String> {
+    pub(super) fn codes_and_lines(&self) -> Vec<String> {
         self.hits.iter().map(|hit| format!("{} {}", hit.line, hit.rule.rule.code)).collect()
     }
 
@@ -59,7 +59,7 @@ impl Looked {
 pub(super) type Finder = fn(&File<'_>, &mut Vec<Hit>);
 
 /// Looks at a file by `finders`, if it is judged.
-pub(super) fn look(read: &Result<Module, Unread>, is_judged: bool, finders: &[Finder]) -> Looked {
+pub(super) fn run_finders(read: &Result<Module, Unread>, is_judged: bool, finders: &[Finder]) -> Looked {
     let module = match read {
         Ok(module) => module,
         Err(unread) => {
@@ -182,11 +182,11 @@ struct Placing<'a> {
 impl Placing<'_> {
     /// Whether the change touches any of these lines; `None` without one.
     fn is_touched(&self, lines: (u64, u64)) -> Option<bool> {
-        self.touched.map(|touched| touched.has(lines))
+        self.touched.map(|touched| touched.touches(lines))
     }
 
     fn is_changed(&self, hit: &Placed) -> Option<bool> {
-        self.touched.map(|touched| hit.lines.iter().any(|lines| touched.has(*lines)))
+        self.touched.map(|touched| hit.lines.iter().any(|lines| touched.touches(*lines)))
     }
 
     fn breach(&self, hit: Placed) -> Breach {

@@ -10,7 +10,7 @@ pub(super) const RULE: SourceRule = SourceRule::new("cuda-double-tensor", Severi
 
 pub(super) fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
     for (id, function, _) in file.calls() {
-        if file.is(function, "torch.cuda.DoubleTensor") {
+        if file.is_named(function, "torch.cuda.DoubleTensor") {
             hits.push(Hit::new(&RULE, id).needs(Flags::TRANSFER));
         }
     }

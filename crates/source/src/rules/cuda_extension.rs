@@ -30,7 +30,7 @@ pub(super) fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
                     holds_source(argument.value) || by_name()
                 })
         };
-        let is_extension = file.is(function, EXTENSION) || file.is_any(function, LOAD) && loads_cuda();
+        let is_extension = file.is_named(function, EXTENSION) || file.is_any(function, LOAD) && loads_cuda();
         if is_extension && !file.is_vendor_place(id) && !is_guarded(file, id, NPU) && !has_counterpart() {
             hits.push(Hit::new(&RULE, id));
         }

@@ -129,7 +129,8 @@ fn is_last_choice(file: &File<'_>, target: NodeId, value: NodeId) -> bool {
 
 /// Statements that end the program without CUDA: assertions, and branches that raise.
 fn demands(file: &File<'_>) -> Vec<NodeId> {
-    let asks = |id: NodeId| file.call(id).is_some_and(|(function, _)| file.is(function, "torch.cuda.is_available"));
+    let asks =
+        |id: NodeId| file.call(id).is_some_and(|(function, _)| file.is_named(function, "torch.cuda.is_available"));
     // Behind another test it is a demand of that choice alone.
     let is_outer =
         |id: &NodeId| matches!(file.tree.kind(file.tree.node(*id).parent), Kind::Module { .. } | Kind::Function { .. });

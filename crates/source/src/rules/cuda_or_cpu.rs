@@ -41,7 +41,8 @@ pub(super) fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
 
 /// Whether a test is `torch.cuda.is_available()`, also through a name.
 fn asks_for_cuda(file: &File<'_>, test: NodeId) -> bool {
-    let is_call = |id: NodeId| file.call(id).is_some_and(|(function, _)| file.is(function, "torch.cuda.is_available"));
+    let is_call =
+        |id: NodeId| file.call(id).is_some_and(|(function, _)| file.is_named(function, "torch.cuda.is_available"));
     file.tree.within(test).any(|id| {
         let by_name = || {
             matches!(file.tree.kind(id), Kind::Name(_))

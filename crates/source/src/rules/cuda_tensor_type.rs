@@ -21,7 +21,7 @@ pub(super) fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
                     .is_some_and(|name| name.strip_prefix("torch.cuda.").is_some_and(|name| !name.contains('.')))
         };
         let is_text = |id: NodeId| file.text_of(id).is_some_and(|text| text.starts_with("torch.cuda."));
-        let is_default = file.is(function, "torch.set_default_tensor_type")
+        let is_default = file.is_named(function, "torch.set_default_tensor_type")
             && arguments.iter().any(|argument| is_type(argument.value) || is_text(argument.value));
         let is_asked = || {
             file.is_builtin(function, "isinstance")

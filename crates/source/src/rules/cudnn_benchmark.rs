@@ -9,7 +9,7 @@ pub(super) const RULE: SourceRule = SourceRule::new("cudnn-benchmark", Severity:
 
 pub(super) fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
     for (id, target, value) in file.assignments() {
-        if file.is(target, "torch.backends.cudnn.benchmark") && file.is_true(value) {
+        if file.is_named(target, "torch.backends.cudnn.benchmark") && file.is_true(value) {
             hits.push(Hit::new(&RULE, id).replaced(value, "False"));
         }
     }

@@ -11,7 +11,7 @@ pub(super) const RULE: SourceRule =
 
 pub(super) fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
     for (id, target, value) in file.assignments() {
-        if file.is(target, "torch.backends.cudnn.deterministic") && file.is_true(value) {
+        if file.is_named(target, "torch.backends.cudnn.deterministic") && file.is_true(value) {
             hits.push(Hit::new(&RULE, id).needs(Flags::NPU_PROJECT).unless(Flags::DETERMINISTIC));
         }
     }

@@ -13,9 +13,9 @@ pub(super) const RULE: SourceRule = SourceRule::new("device-capability", Severit
 pub(super) fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
     for (id, function, _) in file.calls() {
         let parent = file.tree.node(id).parent;
-        let is_used = if file.is(function, "torch.cuda.get_device_capability") {
+        let is_used = if file.is_named(function, "torch.cuda.get_device_capability") {
             is_taken_apart(file, id, parent)
-        } else if file.is(function, "torch.cuda.get_device_properties") {
+        } else if file.is_named(function, "torch.cuda.get_device_properties") {
             matches!(file.tree.kind(parent), Kind::Attribute { name, .. } if matches!(&**name, "major" | "minor"))
         } else {
             false

@@ -64,7 +64,7 @@ fn is_of_host_generator(file: &File<'_>, arguments: &[Argument]) -> bool {
     let made = file.only_value(generator).unwrap_or(generator);
     let on_device = file.tree.within(made).any(|id| {
         file.call(id).is_some_and(|(function, arguments)| {
-            file.is(function, "torch.Generator")
+            file.is_named(function, "torch.Generator")
                 && file.argument(arguments, "device", 0).is_some_and(|device| !is_host(file, device))
         })
     });

@@ -19,7 +19,7 @@ pub(super) fn set_variables<'a>(file: &'a File<'_>) -> Vec<SetVariable<'a>> {
         match file.tree.kind(id) {
             Kind::Assign { targets, value } => {
                 let names = targets.iter().filter_map(|target| match file.tree.kind(*target) {
-                    Kind::Subscript { value, index } if file.is(*value, "os.environ") => file.text_of(*index),
+                    Kind::Subscript { value, index } if file.is_named(*value, "os.environ") => file.text_of(*index),
                     _ => None,
                 });
                 set.extend(names.map(|name| SetVariable { at: id, name, assigned: Some(*value) }));
@@ -27,7 +27,7 @@ pub(super) fn set_variables<'a>(file: &'a File<'_>) -> Vec<SetVariable<'a>> {
             Kind::Call { function, arguments } => {
                 let sets = file.is_any(*function, &["os.environ.setdefault", "os.putenv"]);
                 let first = file.positional(arguments, 0).filter(|_| sets).and_then(|first| file.text_of(first));
-                let updated = file.is(*function, "os.environ.update").then(|| {
+                let updated = file.is_named(*function, "os.environ.update").then(|| {
                     let keys = arguments.iter().flat_map(|argument| match file.tree.kind(argument.value) {
                         Kind::Dict(items) => items.iter().filter_map(|(key, _)| file.text_of((*key)?)).collect(),
                         _ => argument.name.as_deref().into_iter().collect::<Vec<_>>(),

@@ -330,7 +330,7 @@ impl<'a> File<'a> {
             return rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(':'));
         }
         match self.tree.kind(id) {
-            Kind::Call { function, arguments } if self.is(*function, "torch.device") => {
+            Kind::Call { function, arguments } if self.is_named(*function, "torch.device") => {
                 self.argument(arguments, "type", 0).is_some_and(|argument| self.is_device(argument, device))
             }
             // `"cuda:%d" % n`, `"cuda:" + str(n)`, `"cuda:{}".format(n)`

@@ -41,7 +41,7 @@ fn is_small(file: &File<'_>, id: NodeId) -> bool {
 fn clamps_half(file: &File<'_>, id: NodeId) -> bool {
     let method = file.method(id).filter(|(_, name, _)| CLAMPS.contains(name));
     let Some((value, _, arguments)) = method else { return false };
-    let is_function = file.is(value, "torch");
+    let is_function = file.is_named(value, "torch");
     let bound = file.argument(arguments, "min", usize::from(is_function));
     let value = if is_function { file.positional(arguments, 0) } else { Some(value) };
     bound.is_some_and(|bound| is_small(file, bound)) && value.is_some_and(|value| is_float16(file, value, id))

@@ -40,7 +40,7 @@ fn is_one(file: &File<'_>, id: NodeId) -> bool {
 fn power(file: &File<'_>, id: NodeId) -> Option<NodeId> {
     match file.tree.kind(id) {
         Kind::Binary { operator: Operator::Power, right, .. } => Some(*right),
-        Kind::Call { function, arguments } if file.is(*function, "torch.pow") => {
+        Kind::Call { function, arguments } if file.is_named(*function, "torch.pow") => {
             file.argument(arguments, "exponent", 1)
         }
         _ => None,
@@ -76,7 +76,7 @@ fn parts(file: &File<'_>, id: NodeId, exponent: NodeId) -> Vec<NodeId> {
 }
 
 fn is_range(file: &File<'_>, id: NodeId) -> bool {
-    file.call(id).is_some_and(|(function, _)| file.is(function, "torch.arange"))
+    file.call(id).is_some_and(|(function, _)| file.is_named(function, "torch.arange"))
 }
 
 /// Whether a part takes the work from the host or to float64.
@@ -112,7 +112,7 @@ fn is_format_name(file: &File<'_>, id: NodeId) -> bool {
 fn is_in_device_context(file: &File<'_>, id: NodeId) -> bool {
     file.tree.enclosing(id).any(|(outer, _)| match file.tree.kind(outer) {
         Kind::With { contexts, .. } => contexts.iter().any(|context| {
-            file.call(*context).is_some_and(|(function, _)| file.is(function, "torch.device"))
+            file.call(*context).is_some_and(|(function, _)| file.is_named(function, "torch.device"))
                 && !file.is_device(*context, "cpu")
         }),
         _ => false,

@@ -44,7 +44,7 @@ pub(super) fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
         .filter(|value| is_named(*value));
     let constants = file.tree.ids().filter(|id| {
         matches!(file.tree.kind(*id), Kind::Attribute { name, .. } if &**name == "NCCL")
-            && file.is(*id, "torch.distributed.Backend.NCCL")
+            && file.is_named(*id, "torch.distributed.Backend.NCCL")
     });
     for backend in called.chain(given).chain(constants) {
         if file.is_vendor_place(backend) || is_guarded(file, backend, DEVICE) || names_hccl() {

@@ -43,7 +43,7 @@ const PACKAGES: &[&str] = &[
 const BEGINNINGS: &[&str] = &["cupy-cuda", "nvidia-cu", "nvidia-nccl", "nvidia-dali", "cuml-cu", "cudf-cu"];
 
 /// Looks at a file that is not Python.
-pub(super) fn look(path: &str, kind: Kind, text: &str) -> Looked {
+pub(super) fn look_at_file(path: &str, kind: Kind, text: &str) -> Looked {
     let (mut hits, mut ignores) = (Vec::new(), Vec::new());
     let is_meant = path.split('/').any(|part| is_of_vendor(part) || has_word(part, GPU));
     let says = |words: &[&str]| text.lines().any(|line| has_word(line, words));
@@ -89,7 +89,7 @@ impl Broken {
 
 fn comment(line: &str, number: u64) -> Option<Comment> {
     let start = line.find('#')?;
-    let ignore = Some(Ignore::of(line.get(start..)?)?);
+    let ignore = Some(Ignore::from_comment(line.get(start..)?)?);
     let before = line.get(..start)?;
     Some(Comment {
         line: number,
@@ -243,7 +243,7 @@ mod tests {
 
     /// Codes and lines that are found in a file.
     fn found(path: &str, kind: Kind, text: &str) -> Vec<String> {
-        look(path, kind, text).told()
+        look_at_file(path, kind, text).codes_and_lines()
     }
 
     #[test]
@@ -274,6 +274,6 @@ mod tests {
         let both = "export CUDA_VISIBLE_DEVICES=0\nexport ASCEND_RT_VISIBLE_DEVICES=0\n";
         assert!(found("run.sh", Kind::Shell, both).is_empty());
         let accepted = "device: cuda  # precision-gate: ignore[cuda-hard-coded] the job of the baseline\n";
-        assert_eq!(look("a.yaml", Kind::Yaml, accepted).ignored(), 1);
+        assert_eq!(look_at_file("a.yaml", Kind::Yaml, accepted).ignored(), 1);
     }
 }

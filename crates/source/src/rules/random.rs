@@ -109,8 +109,8 @@ const PYTHON_DRAWS: &[&str] = &[
 pub(super) fn seeded(file: &File<'_>, function: NodeId) -> Option<Generator> {
     match () {
         () if file.is_any(function, TORCH_SEEDS) => Some(Generator::Torch),
-        () if file.is(function, "numpy.random.seed") => Some(Generator::Numpy),
-        () if file.is(function, "random.seed") => Some(Generator::Python),
+        () if file.is_named(function, "numpy.random.seed") => Some(Generator::Numpy),
+        () if file.is_named(function, "random.seed") => Some(Generator::Python),
         () => None,
     }
 }

@@ -11,16 +11,17 @@ pub(super) const RULE: SourceRule = SourceRule::new("tf32-one-sided", Severity::
 pub(super) fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
     let mut found = Vec::new();
     for (id, target, value) in file.assignments() {
-        if file.is(target, "torch.backends.cuda.matmul.allow_tf32") && file.is_true(value) {
+        if file.is_named(target, "torch.backends.cuda.matmul.allow_tf32") && file.is_true(value) {
             found.push((id, of_matmul(Hit::new(&RULE, id))));
-        } else if file.is(target, "torch.backends.cudnn.allow_tf32") && file.is_false(value) {
+        } else if file.is_named(target, "torch.backends.cudnn.allow_tf32") && file.is_false(value) {
             let hit = Hit::new(&RULE, id).needs(Flags::NPU_PROJECT).unless(Flags::CONV_HF32);
             found.push((id, hit.with("counterpart", "torch.npu.conv.allow_hf32 = False").with("npu_default", "on")));
         }
     }
     for (id, function, arguments) in file.calls() {
         let precision = file.argument(arguments, "precision", 0).and_then(|value| file.text_of(value));
-        if file.is(function, "torch.set_float32_matmul_precision") && matches!(precision, Some("high" | "medium")) {
+        if file.is_named(function, "torch.set_float32_matmul_precision") && matches!(precision, Some("high" | "medium"))
+        {
             found.push((id, of_matmul(Hit::new(&RULE, id))));
         }
     }

@@ -59,7 +59,7 @@ pub(super) fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
 
 /// Whether a call seeds from the system.
 fn is_unseeded(file: &File<'_>, function: NodeId, arguments: &[Argument]) -> bool {
-    if file.is(function, "torch.seed") {
+    if file.is_named(function, "torch.seed") {
         return true;
     }
     let is_none = |argument: &Argument| matches!(file.tree.kind(argument.value), Kind::None);

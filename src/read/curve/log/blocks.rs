@@ -172,7 +172,7 @@ impl Blocks {
         }
         self.ended = self.take_open_record();
         if self.reader.found.pairs.is_empty() {
-            self.columns = Columns::of(line, &self.reader.tokens.list, &mut self.names);
+            self.columns = Columns::from_header(line, &self.reader.tokens.list, &mut self.names);
         }
         self.plain_line(line)
     }

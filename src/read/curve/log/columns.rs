@@ -35,7 +35,7 @@ const MOST: usize = 256;
 
 impl Columns {
     /// The table whose column names stand in a line; `None` where the line is no header.
-    pub(super) fn of(line: &str, tokens: &[Token], names: &mut Names) -> Option<Self> {
+    pub(super) fn from_header(line: &str, tokens: &[Token], names: &mut Names) -> Option<Self> {
         // A comment may name the columns.
         let (line, tokens) = match tokens.split_first() {
             Some((first, rest)) if first.is_sign(b'#') => (line.trim_start_matches(['#', ' ']), rest),
@@ -126,7 +126,7 @@ mod tests {
     fn table(header: &str) -> Option<(Columns, Names)> {
         let (mut tokens, mut names) = (Tokens::default(), Names::default());
         tokens.scan(header);
-        let columns = Columns::of(header, &tokens.list, &mut names)?;
+        let columns = Columns::from_header(header, &tokens.list, &mut names)?;
         Some((columns, names))
     }
 
