@@ -150,6 +150,20 @@ fn every_pair_gets_its_verdict_and_its_culprit() {
 }
 
 #[test]
+fn another_result_is_told_from_an_inaccurate_one() {
+    let fact = |case: &str, name: &str| {
+        let result = judge_case(case).result;
+        let found = result.findings.iter().find(|finding| finding.code == "operators-inaccurate");
+        found.expect("an inaccurate operator").facts.get(name).map(|fact| format!("{fact:?}"))
+    };
+    let case = "bad-bilinear-align-corners";
+    assert!(fact(case, "similarity").is_some_and(|told| told.contains("0.69")));
+    assert!(fact(case, "arguments").is_some_and(|told| told.contains("align_corners")));
+    // A backward that is off by half a percent points in the same direction.
+    assert_eq!(fact("layer-norm-backward", "similarity"), None);
+}
+
+#[test]
 fn the_unit_says_what_the_contract_asks_for() {
     let result = judge_case("gelu-2-percent").result;
     let unit = serde_json::to_value(unit(&result)).expect("JSON");
