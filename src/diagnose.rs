@@ -20,6 +20,7 @@ mod formula;
 mod location;
 pub mod next_dump;
 mod part;
+mod pattern;
 mod rl;
 pub mod runnable;
 mod shard;

@@ -11,6 +11,7 @@ mod cases;
 use crate::data;
 mod made;
 mod next_dump;
+mod patterns;
 mod story;
 mod switched_off;
 mod tensors;

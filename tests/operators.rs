@@ -150,6 +150,21 @@ fn every_pair_gets_its_verdict_and_its_culprit() {
 }
 
 #[test]
+fn another_result_is_told_from_an_inaccurate_one() {
+    let (table, good) = (details("ok-fp32", "gpu"), details("ok-fp32", "npu"));
+    let facts = |cosine: &str| {
+        let off = with_cell(&with_cell(&good, GELU, MEAN_REL, "5.01"), GELU, COSINE, cosine);
+        let result = pair(&table, &off, "");
+        let found = result.findings.iter().find(|finding| finding.code == "operators-inaccurate");
+        let facts = &found.expect("an inaccurate operator").facts;
+        ["similarity", "arguments"].map(|name| facts.get(name).map(|fact| format!("{fact:?}")).unwrap_or_default())
+    };
+    let [similarity, arguments] = facts("0.69");
+    assert!(similarity.contains("0.69") && arguments.contains("approximate"), "{similarity} {arguments}");
+    assert_eq!(facts("0.9999"), ["", ""]);
+}
+
+#[test]
 fn the_unit_says_what_the_contract_asks_for() {
     let result = judge_case("gelu-2-percent").result;
     let unit = serde_json::to_value(unit(&result)).expect("JSON");

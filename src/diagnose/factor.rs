@@ -3,6 +3,7 @@
 use super::context::{DumpContext, Suspect};
 use super::value_pair::ValuePair;
 use super::values::DataPair;
+use crate::read::dump::Statistic;
 use crate::read::dump::name::OpName;
 use crate::result::diagnosis::Statement;
 
@@ -25,7 +26,7 @@ pub(super) fn factor_of_data(data: &DataPair, left_over: f64) -> Option<f64> {
 /// fits.
 pub(super) fn factor_of_statistics(both: &ValuePair<'_>, tolerance: f64) -> Option<f64> {
     let records = both.records()?;
-    let numbers = both.finite_statistics()?;
+    let Some(numbers) = both.finite_statistics() else { return factor_without_norm(both, tolerance) };
     let [[max, min, mean, norm], [other_max, other_min, other_mean, other_norm]] = numbers;
     if records.0.elements() < 2 || max <= min || norm <= 0.0 {
         return None;
@@ -41,6 +42,22 @@ pub(super) fn factor_of_statistics(both: &ValuePair<'_>, tolerance: f64) -> Opti
             && near(factor * mean, other_mean, rms)
     };
     [size, -size].into_iter().find(|factor| factor.is_finite() && *factor != 0.0 && fits(*factor))
+}
+
+/// The factor on which max, min and mean agree, where no norm was recorded, as of complex numbers.
+fn factor_without_norm(both: &ValuePair<'_>, tolerance: f64) -> Option<f64> {
+    let (baseline, candidate) = both.records()?;
+    let of = |[one, other]: [Statistic<'_>; 2]| {
+        let (one, other) = one.as_f64().zip(other.as_f64())?;
+        let factor = other / one;
+        (factor.is_finite() && factor.abs() > 0.0).then_some(factor)
+    };
+    if baseline.elements() < 2 || baseline.max.as_f64()? <= baseline.min.as_f64()? || baseline.norm.as_f64().is_some() {
+        return None;
+    }
+    let factor = of([baseline.mean, candidate.mean])?;
+    let ends = [of([baseline.max, candidate.max])?, of([baseline.min, candidate.min])?];
+    ends.into_iter().all(|end| (end / factor - 1.0).abs() <= tolerance).then_some(factor)
 }
 
 /// The factor of a value, from its data where it was saved.

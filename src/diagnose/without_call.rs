@@ -3,13 +3,14 @@
 use crate::result::diagnosis::{Diagnosis, Statement};
 
 /// Advice that needs a recorded call or its stack.
-const OF_CALLS: [&str; 10] = [
+const OF_CALLS: [&str; 11] = [
     "argument-differs",
     "cancelling-variance",
     "gradient-only",
     "missing-operations",
     "other-algorithm",
     "other-formula",
+    "other-rows",
     "shape-differs",
     "stale-result",
     "zero-gradient",

@@ -5,6 +5,7 @@
 
 pub mod alone;
 pub mod api;
+pub mod arguments;
 mod limits;
 mod mask;
 pub mod output;

@@ -124,8 +124,9 @@ impl Stat {
 
     fn json(&self) -> String {
         let [max, min, mean, norm] = self.numbers.map(number);
-        let is_float = self.dtype.contains("float");
-        let (mean, norm) = if is_float { (mean, norm) } else { ("null".into(), "null".into()) };
+        let has_mean = ["float", "complex"].iter().any(|kind| self.dtype.contains(kind));
+        let mean = if has_mean { mean } else { "null".into() };
+        let norm = if self.dtype.contains("float") { norm } else { "null".into() };
         format!(
             r#"{{"type": "torch.Tensor", "dtype": "{}", "shape": {:?}, "Max": {max}, "Min": {min}, "Mean": {mean}, "Norm": {norm}, "requires_grad": {}}}"#,
             self.dtype, self.shape, self.requires_grad

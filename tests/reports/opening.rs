@@ -13,6 +13,7 @@ use precision_gate::report::messages::Language;
 use precision_gate::report::summary::COMMENT_LIMIT;
 use precision_gate::result::GateResult;
 use precision_gate::result::diagnosis::Sureness;
+use precision_gate::result::unit::Culprit;
 use precision_gate::verdict::{CheckId, Severity, Verdict};
 
 use crate::data::fixture;
@@ -184,7 +185,12 @@ fn says_what(fixture: &str, result: &GateResult, headline: &str) {
 fn says_where(fixture: &str, result: &GateResult, text: &str) {
     let worst = result.findings.iter().map(|finding| finding.severity).max().unwrap_or(Severity::Info);
     let heavy = || result.findings.iter().filter(|finding| finding.severity == worst);
-    let leads = result.culprit.as_ref().filter(|culprit| heavy().any(|finding| finding.id == culprit.finding));
+    let of_backward = |op: &str| heavy().any(|finding| finding.place.starts_with(&op.replace("forward", "backward")));
+    let is_lead = |culprit: &&Culprit| {
+        heavy().any(|finding| finding.id == culprit.finding)
+            || of_backward(&culprit.op) && text.contains("other kernels")
+    };
+    let leads = result.culprit.as_ref().filter(is_lead);
     if let Some(culprit) = leads {
         assert!(text.contains(&format!("`{}`, step {}", culprit.op, culprit.step)), "{fixture}: {text}");
         assert!(culprit.rank.is_none_or(|rank| text.contains(&format!("rank {rank}"))), "{fixture}: {text}");

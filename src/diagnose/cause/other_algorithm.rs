@@ -10,6 +10,7 @@ use super::super::context::{DumpContext, Suspect};
 use super::super::entry::{ACCURACY_NOTES, Cause};
 use super::super::evidence::MADE_BY_UNDUMPED;
 use super::super::formula;
+use super::super::pattern::{OTHER_ROWS, patterns};
 use super::super::updates::Updates;
 use super::super::values::DataPair;
 use super::input_differs::{call_before, is_in_graph};
@@ -19,6 +20,7 @@ use super::reduced_precision::operands;
 use super::wrong_weights_or_data::unseen_indices;
 use crate::judge::dump::limits::band_of_dtype;
 use crate::judge::dump::rules as dump_rules;
+use crate::judge::operators::arguments::formula_arguments;
 use crate::kind::TensorKind;
 use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
 
@@ -50,7 +52,10 @@ fn in_dump(context: &DumpContext<'_>) -> Option<Diagnosis> {
     let code = if suspect.value.kind == TensorKind::Value { "saved-value" } else { "same-call" };
     let agree = Statement::new(code).with("op", suspect.culprit.op.as_str()).with("error", suspect.error());
     if let Some(formula) = formula::fitting_formula(context, &suspect, data.as_deref()) {
+        let arguments: Vec<String> =
+            formula_arguments(suspect.api()).iter().map(|argument| (*argument).to_owned()).collect();
         let action = Statement::new("other-formula").with("op", suspect.culprit.op.as_str());
+        let action = if arguments.is_empty() { action } else { action.with("arguments", arguments) };
         // A constant fitted to a few statistics is only one guess among many.
         let is_guess = data.is_none() && formula.code == formula::EPSILON;
         let sureness = if is_guess { Sureness::Possible } else { Sureness::Certain };
@@ -76,7 +81,10 @@ fn in_dump(context: &DumpContext<'_>) -> Option<Diagnosis> {
     let is_unseen = is_sum && unseen_indices(context, &suspect).is_some();
     let is_plain = suspect.has_finding_of(&[&dump_rules::OUTPUT_DIVERGES]) && !is_unseen;
     let sureness = if is_plain { Sureness::Likely } else { Sureness::Possible };
-    Some(Diagnosis::new(&CAUSE, place, sureness).because(agree))
+    let patterns = patterns(&suspect);
+    let reads_others = patterns.iter().any(|pattern| pattern.code == OTHER_ROWS);
+    let diagnosis = Diagnosis::new(&CAUSE, place, sureness).because(agree).because_all(patterns);
+    Some(if reads_others { diagnosis.advise(Statement::new(OTHER_ROWS)) } else { diagnosis })
 }
 
 /// An input that is part of the graph, is no weight and was made by no dumped operation: code between two dumped calls
@@ -99,7 +107,8 @@ fn of_undumped(context: &DumpContext<'_>, suspect: &Suspect<'_>) -> Option<Diagn
     let evidence = Statement::new(MADE_BY_UNDUMPED).with("before", before).with("op", op);
     let agree = Statement::new("before-agrees").with("op", op).with("error", suspect.error());
     let diagnosis = Diagnosis::new(&CAUSE, suspect.culprit.tensor.as_str(), Sureness::Likely);
-    Some(diagnosis.because(agree).because(evidence).advise(Statement::new("input-of-undumped")))
+    let diagnosis = diagnosis.because(agree).because(evidence).because_all(patterns(suspect));
+    Some(diagnosis.advise(Statement::new("input-of-undumped")))
 }
 
 /// Error of one sign, or one that follows the input.

@@ -61,7 +61,8 @@ fn of_other_rank(
         is_same_data(&peer_baseline, candidate).then(|| {
             let found = Statement::new("tensor-of-rank")
                 .with("tensor", suspect.culprit.tensor.as_str())
-                .with("rank", peer.rank.unwrap_or_default());
+                .with("rank", peer.rank.unwrap_or_default())
+                .with("own", context.input.rank.unwrap_or_default());
             let is_exchanged = is_same_data(&peer_candidate, &baseline);
             std::iter::once(found).chain(is_exchanged.then(|| Statement::new("tensors-exchanged"))).collect()
         })

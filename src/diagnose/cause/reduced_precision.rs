@@ -16,7 +16,8 @@ use crate::dtype::Dtype;
 use crate::judge::config::rules as config_rules;
 use crate::judge::dump::rules as dump_rules;
 use crate::kind::TensorKind;
-use crate::read::dump::{Statistic, TensorRecord};
+use crate::read::dump::name::{Direction, OpName};
+use crate::read::dump::{Dump, Leaf, Operation, Statistic, TensorRecord};
 use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
 
 pub(super) const CAUSE: Cause = Cause {
@@ -86,12 +87,64 @@ fn in_dump(context: &DumpContext<'_>) -> Option<Diagnosis> {
         _ if unit > 0.0 => Sureness::Likely,
         _ => Sureness::Possible,
     };
+    let op = suspect.culprit.op.as_str();
+    let stored = type_of_gradients(context, &suspect).map(name_of).filter(|name| types.contains(name));
+    let types: Vec<String> = match stored {
+        Some(name) => vec![name.to_owned()],
+        None => types.iter().map(|name| (*name).to_owned()).collect(),
+    };
     let evidence = Statement::new("error-fits-type")
-        .with("op", suspect.culprit.op.as_str())
+        .with("op", op)
         .with("error", suspect.error())
-        .with("types", types.iter().map(|name| (*name).to_owned()).collect::<Vec<String>>())
+        .with("types", types)
         .with("unit", unit);
-    Some(Diagnosis::new(&CAUSE, place, sureness).because(evidence))
+    let diagnosis = Diagnosis::new(&CAUSE, place, sureness).because(evidence);
+    Some(match stored {
+        Some(name) => diagnosis
+            .because(Statement::new("gradients-narrower").with("type", name))
+            .advise(Statement::new("operands-cast").with("op", op).with("type", name)),
+        None => diagnosis,
+    })
+}
+
+/// A type as advice writes it.
+fn name_of(dtype: Dtype) -> &'static str {
+    match dtype {
+        Dtype::F16 => "fp16",
+        Dtype::BF16 => "bf16",
+        _ => "fp32",
+    }
+}
+
+/// The narrower type that holds the ends of a gradient which the candidate's call returned, and not those of the baseline's: the
+/// call's operands were cast to it.
+fn type_of_gradients(context: &DumpContext<'_>, suspect: &Suspect<'_>) -> Option<Dtype> {
+    if suspect.is_backward() {
+        return None;
+    }
+    let gradients = |dump: &'_ Dump| -> Vec<Vec<f64>> {
+        let is_it = |operation: &Operation<'_>| {
+            let name = OpName::parse(operation.name);
+            let is_backward = name.direction == Some(Direction::Backward);
+            is_backward && name.base == suspect.name.base && name.call == suspect.name.call
+        };
+        let calls = dump.operations.iter().filter(is_it);
+        let leaves = calls.flat_map(|operation| operation.leaves.iter()).filter(|leaf| leaf.kind == TensorKind::Output);
+        let wide = leaves.filter_map(Leaf::record).filter(|record| Dtype::parse(record.dtype) == Some(Dtype::F32));
+        wide.map(|record| ends(&record)).filter(|ends| ends.len() == 2).collect()
+    };
+    let baseline: Vec<f64> = gradients(context.input.baseline).concat();
+    if baseline.is_empty() {
+        return None;
+    }
+    let candidate = gradients(context.input.candidate);
+    let is_uncommon = |ends: &&Vec<f64>| ends.iter().all(|value| is_uncommon(*value));
+    candidate.iter().filter(is_uncommon).find_map(|ends| narrower(Dtype::F32, &baseline, ends))
+}
+
+/// The largest and the smallest value of a record.
+fn ends(record: &TensorRecord<'_>) -> Vec<f64> {
+    [record.max, record.min].into_iter().filter_map(Statistic::as_f64).collect()
 }
 
 /// A gradient that a backward call receives, made by one that was not dumped: the error's size is all that is known.
@@ -166,9 +219,6 @@ fn stored_in(both: &ValuePair<'_>, data: Option<&DataPair>) -> Option<Dtype> {
         return narrower(wide, &data.baseline, &data.candidate);
     }
     let (baseline, candidate) = both.records()?;
-    let ends = |record: &TensorRecord| -> Vec<f64> {
-        [record.max, record.min].into_iter().filter_map(Statistic::as_f64).collect()
-    };
     narrower(wide, &ends(&baseline), &ends(&candidate))
 }
 

@@ -3,9 +3,11 @@
 //!
 //! Results that are scaled are told by the formula of the operation that made them (`other-algorithm`).
 
-use super::super::context::DumpContext;
+use super::super::context::{DumpContext, is_weight};
 use super::super::entry::Cause;
+use super::super::evidence::MADE_BY_UNDUMPED;
 use super::super::factor;
+use super::input_differs::{call_before, is_in_graph};
 use crate::judge::dump::rules as dump_rules;
 use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
 
@@ -22,6 +24,11 @@ fn in_dump(context: &DumpContext<'_>) -> Option<Diagnosis> {
         .with("tensor", suspect.culprit.tensor.as_str())
         .with("factor", factor)
         .with("elements", record.elements());
-    let diagnosis = Diagnosis::new(&CAUSE, suspect.culprit.tensor.as_str(), Sureness::Certain).because(evidence);
-    Some(diagnosis.because_all(factor::factor_meaning(factor, context, &suspect)))
+    let diagnosis = Diagnosis::new(&CAUSE, suspect.culprit.tensor.as_str(), Sureness::Certain)
+        .because(evidence)
+        .because_all(factor::factor_meaning(factor, context, &suspect));
+    let is_made = !suspect.is_backward() && !is_weight(&suspect) && is_in_graph(&suspect);
+    let Some(before) = call_before(context, &suspect).filter(|_| is_made) else { return Some(diagnosis) };
+    let made = Statement::new(MADE_BY_UNDUMPED).with("before", before).with("op", suspect.culprit.op.as_str());
+    Some(diagnosis.because(made).advise(Statement::new("scaled-by-undumped")))
 }

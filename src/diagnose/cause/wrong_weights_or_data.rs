@@ -5,6 +5,8 @@ use super::super::curves::RunCurves;
 use super::super::entry::Cause;
 use super::super::evidence::{diagnosis_from_findings, finding_as_evidence};
 use super::super::faults::FAULTS;
+use super::super::location::location;
+use super::super::shard::{fills_shards, wrong_ranks};
 use super::super::trace::Trace;
 use super::missing_operations::explains;
 use super::other_tensor;
@@ -13,6 +15,7 @@ use crate::judge::dump::rules as dump_rules;
 use crate::judge::loss::code as curve_rules;
 use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
 use crate::result::finding::Finding;
+use crate::result::unit::ErrorLocation;
 
 pub(super) const CAUSE: Cause = Cause {
     in_dump,
@@ -43,15 +46,40 @@ fn in_dump(context: &DumpContext<'_>) -> Option<Diagnosis> {
         && !explains(context, &suspect)
     {
         let evidence = Statement::new("index-input-differs").with("op", suspect.culprit.op.as_str());
-        return Some(Diagnosis::new(&CAUSE, place, Sureness::Likely).because(evidence));
+        let diagnosis = Diagnosis::new(&CAUSE, place, Sureness::Likely).because(evidence);
+        return Some(diagnosis.advise(Statement::new("indices-differ")));
     }
     if let Some(evidence) = other_tensor::values_of_another(context, &suspect).filter(|_| is_weight(&suspect)) {
-        let advice = Statement::new("weights-elsewhere");
+        let advice = advice_for_other(&evidence);
         return Some(Diagnosis::new(&CAUSE, place, Sureness::Certain).because_all(evidence).advise(advice));
+    }
+    if !is_other_weight(&suspect) {
+        return None;
     }
     let evidence =
         Statement::new("weight-differs").with("op", suspect.culprit.op.as_str()).with("error", suspect.error());
-    is_other_weight(&suspect).then(|| Diagnosis::new(&CAUSE, place, Sureness::Likely).because(evidence))
+    let diagnosis = Diagnosis::new(&CAUSE, place, Sureness::Likely).because(evidence);
+    let shards = context.folders.candidate.shards(&suspect.culprit.tensor);
+    let is_whole = |found: &ErrorLocation| fills_shards(&shards, found);
+    let holders = location(context).filter(is_whole).and_then(|found| wrong_ranks(&shards, &found));
+    Some(match holders {
+        Some(holders) => diagnosis
+            .because(Statement::new("weight-of-ranks").with("holders", holders.as_str()).with("shards", shards.len()))
+            .advise(Statement::new("weight-of-ranks").with("holders", holders)),
+        None => diagnosis.advise(Statement::new("weight-differs")),
+    })
+}
+
+/// Advice for a weight that is another one, by where the candidate's comes from.
+fn advice_for_other(evidence: &[Statement]) -> Statement {
+    let has = |code: &str| evidence.iter().any(|statement| statement.is_any(&[code]));
+    let code = match (has("tensor-of-rank"), has("tensors-exchanged")) {
+        (true, true) => "ranks-exchanged",
+        (true, false) => "weight-of-other-rank",
+        (false, _) => "weights-elsewhere",
+    };
+    let facts = evidence.iter().find(|statement| statement.is_any(&["tensor-of-rank"]));
+    Statement { facts: facts.map(|statement| statement.facts.clone()).unwrap_or_default(), ..Statement::new(code) }
 }
 
 /// Labels of which only the ends were recorded, given to a loss that differs: their order, or some in the middle, may be

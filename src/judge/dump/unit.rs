@@ -259,6 +259,14 @@ impl<'a> View<'a> {
             if let Some((baseline, candidate)) = self.summaries(suspect.comparison, suspect.order) {
                 finding = finding.with("baseline", baseline).with("candidate", candidate);
             }
+            if suspect.suspicion.rule == &rules::SHAPE_DIFFERS
+                && let Some(leaves) = self.leaves(suspect.comparison, suspect.order)
+                && let (Some(baseline), Some(candidate)) = (leaves.0.record(), leaves.1.record())
+            {
+                let told = |shape: &[u64]| format!("{shape:?}");
+                finding =
+                    finding.with("baseline_shape", told(baseline.shape)).with("candidate_shape", told(candidate.shape));
+            }
             if suspect.suspicion.rule == &rules::LIMIT_NOT_MET {
                 finding = self.with_missed_limit(finding, suspect, policy);
             }

@@ -100,6 +100,8 @@ pub struct JudgedRow {
     pub rule: Option<usize>,
     /// Its state in the account.
     pub evidence: RowEvidence,
+    /// Cosine similarity with the CPU, where it shows that the candidate computes something else; `None` otherwise.
+    pub other_result: Option<f64>,
 }
 
 impl JudgedRow {
@@ -121,6 +123,7 @@ impl JudgedRow {
             skipped_on: None,
             rule: None,
             evidence: RowEvidence::Nothing,
+            other_result: None,
         }
     }
 
@@ -132,7 +135,16 @@ impl JudgedRow {
 /// Judges an output of both sides; `msprobe` is the status of msprobe's comparison.
 pub fn judge(pair: &OutputPair<'_>, msprobe: OperatorStatus, policy: &OperatorsPolicy) -> JudgedRow {
     let row = judge_numbers(pair, msprobe, policy);
-    JudgedRow { evidence: evidence(pair, &row), ..row }
+    JudgedRow { evidence: evidence(pair, &row), other_result: other_result(pair), ..row }
+}
+
+/// The cosine similarity of the candidate's output where it is lower than any precision makes it, and the baseline's is not.
+fn other_result(pair: &OutputPair<'_>) -> Option<f64> {
+    /// Similarity that rounding leaves in every type that is trained in, and one that it does not reach.
+    const ROUNDING: f64 = 0.999;
+    const NO_ROUNDING: f64 = 0.99;
+    let (baseline, candidate) = (pair.baseline.cosine?, pair.candidate.cosine?);
+    (baseline >= ROUNDING && candidate < NO_ROUNDING).then_some(candidate)
 }
 
 /// State of an output of both sides in the account. The tool's status does not replace numbers.

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 
+use super::arguments::formula_arguments;
 use super::output::{JudgedRow, RowEvidence, RowReason};
 use super::rules::{self, operator};
 use crate::compare::operators::RatioKind;
@@ -219,13 +220,23 @@ fn about(row: &JudgedRow) -> Option<Finding> {
     };
     let finding = Finding::new(rule, &row.name).with("rule", reason.as_str());
     Some(match reason {
-        RowReason::Ratio { value, limit, .. } => finding.with("value", *value).with("limit", *limit),
+        RowReason::Ratio { value, limit, .. } => {
+            with_other_result(finding, row).with("value", *value).with("limit", *limit)
+        }
         RowReason::Dtype(baseline, candidate) => {
             finding.with("baseline", baseline.as_str()).with("candidate", candidate.as_str())
         }
         RowReason::Elements(share) => finding.with("value", *share).with("limit", 0.0),
         RowReason::NonFinite | RowReason::BaselineNonFinite | RowReason::Tool | RowReason::Mask => finding,
     })
+}
+
+/// Adds the similarity of an output that is another result, and the arguments that set the operator's formula.
+fn with_other_result(finding: Finding, row: &JudgedRow) -> Finding {
+    let Some(similarity) = row.other_result else { return finding };
+    let arguments: Vec<String> = formula_arguments(&row.api).iter().map(|name| (*name).to_owned()).collect();
+    let finding = finding.with("similarity", similarity);
+    if arguments.is_empty() { finding } else { finding.with("arguments", arguments) }
 }
 
 fn with_numbers(finding: Finding, row: &JudgedRow, table: &str) -> Finding {

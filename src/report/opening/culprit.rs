@@ -42,6 +42,7 @@ impl Builder<'_> {
         let place = [
             Some(self.place(culprit)?),
             self.error_place(culprit, likely)?,
+            self.shapes_of_backward(culprit)?,
             reference::reference_errors(culprit, self.writer)?,
         ];
         opening.place = safe(place.into_iter().flatten().collect::<Vec<_>>().join(" · "));
@@ -117,6 +118,20 @@ impl Builder<'_> {
         let place = self.writer.phrase("place_operator", &context! { row, compared })?;
         let ranked = of_culprit.filter(|unit| unit.rank.is_some());
         Ok(ranked.map_or_else(|| place.clone(), |unit| format!("{place} · {}", self.writer.name(&unit.table))))
+    }
+
+    /// The shapes that the backward of a culprit's call gives on each side, where they differ.
+    fn shapes_of_backward(&self, culprit: &Culprit) -> Result<Option<String>> {
+        let found = self.result.counting().find(|finding| is_of_its_backward(culprit, finding));
+        let shapes = found.and_then(shapes_of);
+        shapes
+            .map(|[baseline, candidate]| {
+                self.writer.phrase(
+                    "place_backward_shapes",
+                    &context! { baseline => safe(baseline), candidate => safe(candidate) },
+                )
+            })
+            .transpose()
     }
 
     /// The place of the error within the tensor, where some of it is off and the cause does not say so itself.
@@ -291,6 +306,9 @@ impl Builder<'_> {
             };
             facts.insert(key, spaced_word(&subject, self.writer.language()));
         }
+        if let Some(shapes) = shapes_of(finding) {
+            facts.insert("shapes", Value::from(shapes.to_vec()));
+        }
         let Some((baseline, candidate)) = culprit.and_then(both_sides) else { return Ok(()) };
         let shape = |shown: &Shown| format!("{:?}", shown.shape);
         facts.insert("shapes", Value::from(vec![shape(baseline), shape(candidate)]));
@@ -305,6 +323,27 @@ fn name_in_baseline(culprit: &Culprit) -> Option<String> {
     let below = culprit.tensor.strip_prefix(&culprit.op)?;
     let name = culprit.baseline.as_ref()?.tensor.strip_suffix(below)?;
     (name != culprit.op && !name.is_empty()).then(|| name.to_owned())
+}
+
+/// Whether a finding is that the backward call of a culprit gives other shapes: the same call runs as other kernels, and what its
+/// forward shows comes first.
+pub(super) fn is_of_its_backward(culprit: &Culprit, finding: &Finding) -> bool {
+    let (own, other) = (OpName::parse(&culprit.op), OpName::parse(operation_of(finding)));
+    finding.is(&dump_rules::SHAPE_DIFFERS)
+        && finding.check == culprit.check
+        && finding.facts.get("unit") == Some(&Fact::from(culprit.unit()))
+        && own.direction == Some(Direction::Forward)
+        && other.direction == Some(Direction::Backward)
+        && (own.base, own.call) == (other.base, other.call)
+}
+
+/// The shapes of both sides that a finding tells.
+fn shapes_of(finding: &Finding) -> Option<[String; 2]> {
+    let of = |name: &str| match finding.facts.get(name) {
+        Some(Fact::Text(shape)) => Some(shape.clone()),
+        _ => None,
+    };
+    Some([of("baseline_shape")?, of("candidate_shape")?])
 }
 
 /// The operation that a finding is about; its place where it names none.

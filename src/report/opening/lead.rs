@@ -1,5 +1,6 @@
 //! The one thing that an opening is about.
 
+use super::culprit::is_of_its_backward;
 use super::settings;
 use crate::judge::loss::{code as curve_rules, rl};
 use crate::report::{checks, curve};
@@ -48,7 +49,11 @@ impl<'a> Lead<'a> {
         let likely = result.diagnoses.iter().find(|cause| cause.sureness >= Sureness::Likely);
         let caused = likely.and_then(|cause| heavy().find(|finding| finding.place == cause.place));
         let of_culprit = result.culprit.as_ref().and_then(|culprit| {
-            let finding = heavy().find(|finding| culprit.stands_for(finding))?;
+            let own = heavy().find(|finding| culprit.stands_for(finding));
+            let finding = own.or_else(|| {
+                let is_behind = heavy().next().is_some_and(|first| is_of_its_backward(culprit, first));
+                result.counting().find(|finding| is_behind && culprit.stands_for(finding))
+            })?;
             Some(Lead::Culprit(culprit, finding, cause_of(culprit, result)))
         });
         match (caused, of_culprit) {

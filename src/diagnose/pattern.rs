@@ -1,0 +1,125 @@
+//! The way in which a value is off, from the statistics of both sides: one number everywhere, a shift, values of one end that are gone,
+//! other rows of a table.
+
+use super::context::Suspect;
+use super::value_pair::ValuePair;
+use crate::dtype::Dtype;
+use crate::read::dump::TensorRecord;
+use crate::result::diagnosis::Statement;
+use crate::verdict::Side;
+
+/// A lookup that returns other elements of its table than the baseline's.
+pub(super) const OTHER_ROWS: &str = "other-rows";
+
+/// Least difference of two statistics that is not rounding, in parts of the tensor's scale.
+const APART: f64 = 0.01;
+
+/// Operations whose results are elements of their first floating-point input.
+const LOOKUPS: [&str; 7] = ["embedding", "gather", "index_select", "take", "take_along_dim", "__getitem__", "index"];
+
+/// Parts of the names of functions whose results have a natural bound, which says nothing about values that are gone.
+const BOUNDED: [&str; 11] = ["relu", "elu", "silu", "swish", "mish", "soft", "sigmoid", "tanh", "exp", "abs", "square"];
+
+/// Statements that say how the value of `suspect` is off; empty where the statistics show no pattern.
+pub(super) fn patterns(suspect: &Suspect<'_>) -> Vec<Statement> {
+    let Some(ends) = Ends::from_value(&suspect.value, suspect.limit()) else { return Vec::new() };
+    if let Some(one) = ends.one_number() {
+        return vec![one];
+    }
+    if let Some(shift) = ends.shift() {
+        return vec![shift];
+    }
+    let api = suspect.api().to_ascii_lowercase();
+    let rows = other_rows(suspect, &api);
+    let is_bounded = BOUNDED.iter().any(|part| api.contains(part));
+    let gone = if is_bounded && suspect.is_result() { None } else { ends.gone(rows.is_some()) };
+    rows.into_iter().chain(gone).collect()
+}
+
+/// Largest and smallest value and mean of both sides, and how far rounding takes them apart.
+struct Ends {
+    baseline: [f64; 3],
+    candidate: [f64; 3],
+    scale: f64,
+    rounding: f64,
+}
+
+impl Ends {
+    fn from_value(both: &ValuePair<'_>, limit: f64) -> Option<Self> {
+        let (left, right) = both.records()?;
+        let of = |record: &TensorRecord<'_>| {
+            let [max, min, mean] = [record.max, record.min, record.mean].map(|value| value.as_f64());
+            let all = [max?, min?, mean?];
+            all.iter().all(|value| value.is_finite()).then_some(all)
+        };
+        let (baseline, candidate) = (of(&left)?, of(&right)?);
+        let scale = baseline.iter().chain(&candidate).fold(0.0, |scale: f64, value| scale.max(value.abs()));
+        let is_float = Dtype::parse(left.dtype).is_some_and(|dtype| dtype.is_float() || dtype.is_complex());
+        let is_many = left.elements() > 1 && left.shape == right.shape;
+        (is_float && is_many && scale > 0.0).then_some(Self {
+            baseline,
+            candidate,
+            scale,
+            rounding: 4.0 * limit * scale,
+        })
+    }
+
+    fn is_same(&self, one: f64, other: f64) -> bool {
+        (one - other).abs() <= self.rounding
+    }
+
+    fn is_apart(&self, one: f64, other: f64) -> bool {
+        (one - other).abs() > self.rounding.max(APART * self.scale)
+    }
+
+    /// One side whose elements are all one number, while those of the other are not.
+    fn one_number(&self) -> Option<Statement> {
+        let is_one = |[max, min, _]: [f64; 3]| max <= min;
+        let (side, number) = match (is_one(self.baseline), is_one(self.candidate)) {
+            (false, true) => (Side::Candidate, self.candidate[0]),
+            (true, false) => (Side::Baseline, self.baseline[0]),
+            _ => return None,
+        };
+        Some(Statement::new("one-number").with("side", side.as_str()).with("number", number))
+    }
+
+    /// Both ends and the mean moved by the same distance.
+    fn shift(&self) -> Option<Statement> {
+        let [max, min, mean] = [0, 1, 2].map(|at: usize| match (self.candidate.get(at), self.baseline.get(at)) {
+            (Some(candidate), Some(baseline)) => candidate - baseline,
+            _ => f64::NAN,
+        });
+        let is_shift = self.is_apart(max, 0.0) && self.is_same(max, min) && self.is_same(max, mean);
+        is_shift.then(|| Statement::new("values-shifted").with("shift", mean))
+    }
+
+    /// One end lies further inside on the candidate while the other end agrees. Where values were cut the mean follows; among
+    /// other rows of a table it may not.
+    fn gone(&self, are_other_rows: bool) -> Option<Statement> {
+        let ([max, min, mean], [other_max, other_min, other_mean]) = (self.baseline, self.candidate);
+        let is_cut_above = self.is_apart(max, other_max) && other_max < max && self.is_same(min, other_min);
+        let is_cut_below = self.is_apart(min, other_min) && other_min > min && self.is_same(max, other_max);
+        let is_zero = |end: f64| end.abs() <= 0.0;
+        let told = |code: &str, from: f64, to: f64| Some(Statement::new(code).with("from", from).with("to", to));
+        if is_cut_above && !is_zero(min) && (are_other_rows || other_mean < mean) {
+            told("largest-gone", max, other_max)
+        } else if is_cut_below && !is_zero(max) && (are_other_rows || other_mean > mean) {
+            told("smallest-gone", min, other_min)
+        } else {
+            None
+        }
+    }
+}
+
+/// A lookup whose table and indices agree, and whose result lies within its table: it reads other elements of it.
+fn other_rows(suspect: &Suspect<'_>, api: &str) -> Option<Statement> {
+    if !LOOKUPS.contains(&api) || suspect.is_backward() || !suspect.is_result() {
+        return None;
+    }
+    let is_float = |both: &ValuePair<'_>| both.dtypes().is_some_and(|(dtype, _)| dtype.is_float());
+    let (table, result) = (suspect.inputs().find(is_float)?.candidate.record()?, suspect.value.candidate.record()?);
+    let ends = |record: &TensorRecord<'_>| Some([record.max.as_f64()?, record.min.as_f64()?]);
+    let ([max, min], [result_max, result_min]) = (ends(&table)?, ends(&result)?);
+    let is_within = result_max <= max && result_min >= min && table.dtype == result.dtype;
+    is_within.then(|| Statement::new(OTHER_ROWS).with("op", suspect.culprit.op.as_str()))
+}

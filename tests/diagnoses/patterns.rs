@@ -1,0 +1,131 @@
+//! The way in which a result is off: each pattern shows where the statistics show it, and nowhere else.
+
+use crate::diagnoses::made::{Op, Pair, Stat, op, stat};
+use crate::diagnoses::{advice, causes, evidence};
+use precision_gate::result::GateResult;
+
+/// The result of one operation that differs, behind one that agrees.
+fn differing(name: &str, inputs: &[Stat], baseline: &Stat, candidate: &Stat) -> GateResult {
+    let before = op("Functional.relu.0.forward", &[stat(3.1, -2.9, 0.1, 7.7)], &[stat(3.1, 0.0, 0.9, 6.1)]);
+    let side = |output: &Stat| vec![before.clone(), op(name, inputs, std::slice::from_ref(output))];
+    both(&side(baseline), &side(candidate))
+}
+
+fn both(baseline: &[Op], candidate: &[Op]) -> GateResult {
+    let pair = Pair::empty();
+    pair.write("gpu", None, baseline);
+    pair.write("npu", None, candidate);
+    pair.result()
+}
+
+fn table() -> Stat {
+    stat(2.013, -2.007, -0.001, 90.8).shape(&[128, 8])
+}
+
+fn indices() -> Stat {
+    stat(23.0, 0.0, 11.5, 66.0).shape(&[1, 24]).dtype("torch.int64")
+}
+
+#[test]
+fn a_lookup_within_its_table_reads_other_rows() {
+    let (right, cut) = (stat(2.009, -1.816, -0.007, 6.6), stat(1.551, -1.816, -0.001, 6.5));
+    let result = differing("Functional.embedding.0.forward", &[indices(), table()], &right, &cut);
+    assert_eq!(evidence(&result), ["same-call", "other-rows", "largest-gone"]);
+    assert_eq!(advice(&result), "other-rows");
+    // Beyond the table it computes something else.
+    let beyond = stat(2.9, -1.816, 0.3, 7.5);
+    let result = differing("Functional.embedding.0.forward", &[indices(), table()], &right, &beyond);
+    assert_eq!((evidence(&result), advice(&result)), (vec!["same-call"], "other-algorithm"));
+}
+
+#[test]
+fn an_end_is_gone_only_where_the_other_end_agrees_and_the_mean_follows() {
+    let (input, right) = (stat(1.3, -1.7, 0.05, 4.4), stat(2.0, -1.5, 0.1, 5.0));
+    let told = |name: &str, candidate: &Stat| {
+        evidence(&differing(name, std::slice::from_ref(&input), &right, candidate)).join(" ")
+    };
+    assert_eq!(told("Torch.cumsum.0.forward", &stat(1.6, -1.5, 0.08, 4.8)), "same-call largest-gone");
+    assert_eq!(told("Torch.cumsum.0.forward", &stat(2.0, -1.2, 0.13, 4.8)), "same-call smallest-gone");
+    assert_eq!(told("Torch.cumsum.0.forward", &stat(1.6, -1.5, 0.2, 4.8)), "same-call");
+    assert_eq!(told("Torch.cumsum.0.forward", &stat(1.6, -1.1, 0.08, 4.1)), "same-call");
+    // A function with a bound of its own always has that end.
+    assert_eq!(told("Functional.silu.0.forward", &stat(1.6, -1.5, 0.08, 4.8)), "same-call");
+}
+
+#[test]
+fn one_number_and_a_shift_are_told() {
+    let (input, right) = (stat(1.3, -1.7, 0.05, 4.4), stat(2.0, -1.5, 0.1, 5.0));
+    let told = |candidate: &Stat| {
+        evidence(&differing("Torch.cumsum.0.forward", std::slice::from_ref(&input), &right, candidate)).join(" ")
+    };
+    assert_eq!(told(&stat(0.0, 0.0, 0.0, 0.0)), "same-call one-number");
+    assert_eq!(told(&stat(2.5, -1.0, 0.6, 6.0)), "same-call values-shifted");
+    assert_eq!(told(&stat(2.5, -1.0, 0.4, 6.0)), "same-call");
+}
+
+#[test]
+fn a_factor_of_complex_numbers_needs_no_norm() {
+    let spectrum = |factor: f64| stat(29.14, 0.0723, 4.78, 0.0).dtype("torch.complex64").trained().times(factor);
+    let weight = || stat(1.03, 0.0066, 0.3, 0.0).dtype("torch.complex64").trained();
+    let side = |input: Stat| {
+        let gelu = op("Functional.gelu.0.forward", &[stat(3.1, -2.9, 0.1, 7.7)], &[stat(3.1, -0.1, 0.9, 6.1)]);
+        vec![gelu, op("Torch.einsum.0.forward", &[input, weight()], &[stat(23.7, 0.13, 4.9, 30.0)])]
+    };
+    let result = both(&side(spectrum(1.0)), &side(spectrum(0.176_776_7)));
+    assert_eq!((causes(&result)[0], advice(&result)), ("scaled", "scaled-by-undumped"));
+    let other = stat(5.2, 0.02, 0.9, 0.0).dtype("torch.complex64").trained();
+    assert_ne!(causes(&both(&side(spectrum(1.0)), &side(other))).first().copied(), Some("scaled"));
+}
+
+#[test]
+fn nan_outside_of_a_domain_is_told_with_the_end_of_the_input() {
+    let (right, broken) = (stat(1.3, -1.7, 0.05, 4.4), stat(f64::NAN, f64::NAN, f64::NAN, f64::NAN));
+    let told = |name: &str, input: &Stat| {
+        let result = differing(name, std::slice::from_ref(input), &right, &broken);
+        (evidence(&result).join(" "), advice(&result).to_owned())
+    };
+    let outside = |code: &str| (format!("overflow-begins {code}"), "outside-domain".to_owned());
+    assert_eq!(told("Torch.log.0.forward", &stat(3.0, -0.3, 1.0, 9.0)), outside("input-below-domain"));
+    assert_eq!(told("Tensor.sqrt_.0.forward", &stat(3.0, -0.3, 1.0, 9.0)), outside("input-below-domain"));
+    assert_eq!(told("Torch.acos.0.forward", &stat(1.01, -0.3, 0.4, 3.0)), outside("input-above-domain"));
+    let within = ("overflow-begins".to_owned(), "overflow".to_owned());
+    assert_eq!(told("Torch.log.0.forward", &stat(3.0, 0.3, 1.0, 9.0)), within);
+    assert_eq!(told("Torch.exp.0.forward", &stat(3.0, -0.3, 1.0, 9.0)), within);
+}
+
+#[test]
+fn nan_of_a_call_that_one_side_runs_asks_why_it_runs() {
+    let before = |name: &str| op(name, &[stat(3.1, -2.9, 0.1, 7.7)], &[stat(3.1, -0.3, 0.9, 6.1)]);
+    let last =
+        |output: Stat| op("Functional.relu.0.forward", std::slice::from_ref(&output), std::slice::from_ref(&output));
+    let broken = stat(f64::NAN, f64::NAN, f64::NAN, f64::NAN);
+    let baseline = [before("Functional.linear.0.forward"), last(stat(3.1, -0.3, 0.9, 6.1))];
+    for (name, end, code) in [
+        ("Torch.log.0.forward", -0.3, "outside-domain-on-one-side"),
+        ("Torch.log.0.forward", 0.3, "overflow-on-one-side"),
+        ("Torch.sin.0.forward", -0.3, "overflow-on-one-side"),
+    ] {
+        let own = op(name, &[stat(3.1, end, 0.9, 6.1)], std::slice::from_ref(&broken));
+        let result = both(&baseline, &[baseline[0].clone(), own, last(broken.clone())]);
+        assert_eq!(advice(&result), code, "{name} {end}: {:?}", causes(&result));
+    }
+}
+
+#[test]
+fn gradients_in_fp16_tell_that_a_call_ran_on_fp16() {
+    let (input, weight) = (stat(2.3, -2.5, 0.1, 13.4), stat(0.31, -0.31, 0.001, 2.3).trained());
+    let side = |output: Stat, gradient: Stat| {
+        vec![
+            op("Functional.linear.0.forward", &[input.clone(), weight.clone()], &[output]),
+            op("Functional.linear.0.backward", &[stat(0.11, -0.12, 0.01, 0.4)], &[gradient]),
+        ]
+    };
+    let right = || stat(1.566_645, -1.852_895, -0.172_928, 10.595_17);
+    let off = stat(1.566_045, -1.852_183, -0.172_961, 10.595_358);
+    let stored = stat(0.132_446_289_062_5, -0.150_390_625, 0.001_16, 0.424_42);
+    let wide = || stat(0.132_451_1, -0.150_387_3, 0.001_16, 0.424_42);
+    let result = both(&side(right(), wide()), &side(off.clone(), stored));
+    assert_eq!((evidence(&result), advice(&result)), (vec!["error-fits-type", "gradients-narrower"], "operands-cast"));
+    let result = both(&side(right(), wide()), &side(off, wide()));
+    assert_eq!((evidence(&result), advice(&result)), (vec!["error-fits-type"], "reduced-precision"));
+}
