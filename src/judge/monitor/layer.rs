@@ -57,7 +57,9 @@ fn kind_of(module: &str) -> Option<&'static str> {
         module.rsplit('.').find(|part| part.chars().any(|letter| !letter.is_ascii_digit()))?.to_ascii_lowercase();
     let is_word =
         |word: &&str| last.split('_').any(|part| part.trim_end_matches(|c: char| c.is_ascii_digit()) == *word);
-    let is_end = |word: &&str| word.len() > 3 && last.trim_end_matches(|c: char| c.is_ascii_digit()).ends_with(*word);
+    let is_end = |word: &&str| {
+        word.len() > 3 && *word != "head" && last.trim_end_matches(|c: char| c.is_ascii_digit()).ends_with(*word)
+    };
     let fits = |words: &[&str]| words.iter().any(|word| is_word(word) || is_end(word));
     KINDS.into_iter().find(|(_, words)| fits(words)).map(|(kind, _)| kind)
 }

@@ -309,8 +309,12 @@ impl Builder<'_> {
     }
 
     /// The words for a curve that is NaN or infinite on the candidate alone, or whose log hides that: how, and since which step. The
-    /// `key` of the words is that of a row, or of a line of amounts.
-    pub(super) fn broken_curve(&self, unit: &CurveUnit, key: &str) -> Result<Option<(String, String)>> {
+    /// keys are those of the words for what the log hides, and for what it shows.
+    pub(super) fn broken_curve(
+        &self,
+        unit: &CurveUnit,
+        [hidden_key, open_key]: [&str; 2],
+    ) -> Result<Option<(String, String)>> {
         let own = |rule: &Rule| {
             let mut own = self.result.counting().filter(|finding| finding.severity >= Severity::Fail);
             own.find(|finding| finding.is(rule) && finding.place == unit.name())
@@ -319,15 +323,15 @@ impl Builder<'_> {
         let hidden = own(&curve_rules::HIDDEN_FAILURE).filter(|_| open.is_none());
         let Some(finding) = hidden.or(open) else { return Ok(None) };
         let fact = |name: &str| finding.facts.get(name).map(|fact| self.writer.fact(name, fact));
-        let key = format!("{key}_{}", if hidden.is_some() { "hidden" } else { "non_finite" });
+        let key = if hidden.is_some() { hidden_key } else { open_key };
         let [count, logged, gradient] = ["count", "logged", "gradient"].map(fact);
-        let said = self.writer.phrase(&key, &context! { count, logged, gradient })?;
+        let said = self.writer.phrase(key, &context! { count, logged, gradient })?;
         Ok(Some((said, self.writer.phrase("row_from_step", &context! { step => fact("step") })?)))
     }
 
     /// The worst rule of a curve beside something else that leads: what, how much, from which step.
     pub(super) fn wrong_curve(&self, unit: &CurveUnit) -> Result<(String, String, String)> {
-        if let Some((said, since)) = self.broken_curve(unit, "row")? {
+        if let Some((said, since)) = self.broken_curve(unit, ["row_hidden", "row_non_finite"])? {
             return Ok((self.steps_of(unit)?, said, since));
         }
         let note = match unit.first_diverging_step {

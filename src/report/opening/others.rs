@@ -52,7 +52,7 @@ impl Builder<'_> {
 
     /// By how much a curve fails: since which step it is NaN, otherwise how far its end lies from the baseline's.
     fn amount_of(&self, unit: &CurveUnit) -> Result<Option<String>> {
-        let Some((said, since)) = self.broken_curve(unit, "amount")? else {
+        let Some((said, since)) = self.broken_curve(unit, ["amount_hidden", "amount_non_finite"])? else {
             return Ok(failed_tail_difference(unit).map(messages::signed_ratio));
         };
         self.writer.phrase("amount_broken", &context! { said => safe(said), since => safe(since) }).map(Some)
