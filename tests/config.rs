@@ -13,3 +13,4 @@ mod findings;
 mod pack;
 mod secrets;
 mod tables;
+mod unpacked;

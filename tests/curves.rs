@@ -359,7 +359,9 @@ fn a_frozen_or_zero_loss_behind_a_broken_gradient_fails() {
             }
         });
         let result = Pair::new(&[("log", &healthy)], &[("log", &broken)]).judge("");
-        assert!(codes(&result).contains(&"curve-hidden-failure"), "{name}: {:?}", codes(&result));
+        let hidden = result.findings.iter().find(|finding| finding.code == "curve-hidden-failure").expect(name);
+        assert_eq!(hidden.text("logged"), Some(if loss == "0.0" { "zero" } else { "repeated" }), "{name}");
+        assert_eq!(hidden.text("gradient"), Some(if grad == "0.0" { "zero" } else { "non-finite" }), "{name}");
         assert_eq!(result.verdict, Verdict::Fail, "{name}");
     }
 }

@@ -60,7 +60,7 @@ fn listed(list: &Value, value: &Value) -> bool {
 
 #[test]
 fn every_case_gets_its_verdict_and_its_culprit() {
-    assert_eq!(judge_all(&cases()), 13);
+    assert_eq!(judge_all(&cases()), 16);
 }
 
 /// Cases that are too large to be kept here, where they lie beside the repository.

@@ -333,7 +333,9 @@ fn the_rank_that_grew_itself_is_named() {
     let result = judge(&baseline, folder.path(), "");
     let culprit = result.checks.iter().find_map(|check| check.culprit.as_ref()).expect("a culprit");
     assert_eq!((culprit.rank, culprit.cause.phase), (Some(1), Phase::Computing));
-    assert!(has(&result, "performance-slow-rank"));
+    let slow = result.findings.iter().find(|finding| finding.code == "performance-slow-rank").expect("the slow rank");
+    let ratio = serde_json::to_value(slow.facts.get("ratio")).expect("JSON").as_f64();
+    assert!(ratio.is_some_and(|ratio| (1.2..1.4).contains(&ratio)), "{ratio:?}");
 }
 
 /// Makes every period 1.3 times as long: on `slow` by its kernels, on the others by collectives

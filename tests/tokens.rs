@@ -566,6 +566,27 @@ fn a_shared_token_and_a_cache_are_told_from_other_answers() {
         (candidate(&result)["cause"].clone(), candidate(&result)["token"].clone(), result["verdict"].clone())
     };
     assert_eq!(judged(&|_, _| ()).0, "sequences");
+    let off = |result: &Value| {
+        let findings = result["findings"].as_array().expect("findings").iter();
+        let of_answers = findings.filter(|finding| finding["code"] == "tokens-sequences-off");
+        of_answers.map(|finding| finding["facts"]["off"].clone()).collect::<Vec<_>>()
+    };
+    let lines: Vec<String> = (base.iter().enumerate())
+        .map(|(nth, line)| {
+            let mut line: Value = serde_json::from_str(line).expect("JSON");
+            let values = line["rollout_log_probs"].as_array_mut().expect("the engine's");
+            let is_off = [3, 9].contains(&nth);
+            values
+                .iter_mut()
+                .filter(|_| is_off)
+                .for_each(|value| *value = json!(value.as_f64().expect("a number") - 0.5));
+            line.to_string()
+        })
+        .collect();
+    let candidate = folder(&[("rollouts/1.jsonl", lines.join("\n").as_bytes())]);
+    let baseline = folder(&[("rollouts/1.jsonl", base.join("\n").as_bytes())]);
+    let result = judge(Some(baseline.path()), candidate.path());
+    assert!(off(&result).iter().all(|off| off == "engine") && !off(&result).is_empty(), "{}", result["findings"]);
     assert_eq!(judged(&|line, loud| line["cached_tokens"] = json!(6 * loud)).0, "prefix-cache");
     let (cause, token, verdict) = judged(&|line, loud| line["prompt_ids"][1] = json!(500 + 77 * loud));
     assert_eq!((cause, token, verdict), (json!("token-row"), json!(577), json!("fail")));

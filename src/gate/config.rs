@@ -1,6 +1,6 @@
 //! The config check: packs of both sides to a verdict per checker.
 
-use super::discover::{self, Extent, FileSample, Inventory, RecognisedFile, Recogniser};
+use super::discover::{self, Extent, FileSample, Inventory, Keep, RecognisedFile, Recogniser};
 use super::outcome::CheckOutcome;
 use super::wiring::GateCheck;
 use crate::fetch::progress::Progress;
@@ -33,8 +33,12 @@ pub(super) const CHECK: GateCheck = GateCheck {
 const ID: CheckId = CheckId::Config;
 
 fn recognise(sample: &FileSample<'_>) -> Option<RecognisedFile> {
-    let is_pack = sample.head.starts_with(b"PK") && pack::recognise(sample.source);
-    is_pack.then(|| RecognisedFile::from_result("config pack", pack::read(sample.source.clone())))
+    if sample.head.starts_with(b"PK") && pack::recognise(sample.source) {
+        return Some(RecognisedFile::from_result("config pack", pack::read(sample.source.clone())));
+    }
+    let member = pack::read_unpacked(sample.files.as_ref(), sample.path, sample.source)?;
+    let keep: Keep = Box::new(move |artifacts| artifacts.push(member));
+    Some(RecognisedFile::Read { kind: "config pack", note: "member of an unpacked pack", keep })
 }
 
 /// Judges the candidate's packs without a baseline.

@@ -20,7 +20,8 @@ use crate::judge::rule::artifacts as rules;
 use crate::read::archive::{Archive, ArchiveLimits};
 use crate::read::curve::log::{self, LogPattern};
 use crate::read::dump::ToolPart;
-use crate::read::{dump, json, msprobe_settings, overflow_check};
+use crate::read::pack::UnpackedMember;
+use crate::read::{dump, json, msprobe_settings, overflow_check, pack};
 use crate::result::ArtifactRow;
 use crate::result::finding::Finding;
 use crate::verdict::{CheckId, Side};
@@ -124,6 +125,9 @@ pub fn inventory_of_files(files: Arc<dyn Files>, search: Search<'_>, progress: &
     // A tool's dump consists of many files; only all of them together show which belong to one step and rank.
     for folder in dump::tool_dumps(&files, inventory.artifacts.all::<ToolPart>()) {
         inventory.artifacts.push(folder);
+    }
+    for pack in pack::packs_of_folders(inventory.artifacts.all::<UnpackedMember>()) {
+        inventory.artifacts.push(pack);
     }
     Ok(inventory)
 }

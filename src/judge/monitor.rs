@@ -7,6 +7,7 @@ pub mod account;
 pub mod alone;
 mod cause;
 pub mod copies;
+mod layer;
 pub mod measure;
 pub mod picture;
 pub mod precision;

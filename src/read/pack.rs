@@ -1,12 +1,16 @@
-//! msprobe config packs: zip archives of a run's configuration.
+//! msprobe config packs: zip archives of a run's configuration, or folders that they were unpacked into.
 //!
 //! Six kinds of member are known, plus the digests of our own collector. Nothing in a pack names the program that
 //! wrote it, so only the names of its members decide. A member that cannot be read is an error in its own place;
 //! the others are read as usual.
 
+mod content;
+mod folder;
 mod member;
 mod parse;
 
+pub use content::{Pack, PerStep};
+pub use folder::{UnpackedMember, packs_of_folders, read_unpacked};
 pub(crate) use member::DIGESTS;
 pub use member::MemberPlace;
 pub use parse::{
@@ -15,116 +19,15 @@ pub use parse::{
 
 pub use crate::verdict::Checker;
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
-
 use rayon::prelude::*;
 
 use crate::error::Result;
-use crate::fetch::{self, MemorySource, Source};
-use crate::read::archive::{self, Archive, ArchiveLimits, ArchiveMember, Refused};
-use crate::read::json::{self, Json};
+use crate::fetch::Source;
+use crate::read::archive::{self, Archive, ArchiveLimits, ArchiveMember};
+use content::{Content, parse_member};
 
 /// Limits of a pack: 1000 steps of 64 ranks have 128 000 members.
 const LIMITS: ArchiveLimits = ArchiveLimits { members: 500_000, total_bytes: 4 << 30 };
-/// Largest weights member: 400 bytes a parameter, so over half a million parameters.
-const WEIGHTS_LIMIT: u64 = 256 << 20;
-/// Largest member of any other kind.
-const MEMBER_LIMIT: u64 = 32 << 20;
-
-/// Content per step and rank.
-pub(crate) type PerStep<T> = BTreeMap<(u64, u64), Result<T>>;
-
-/// One pack.
-#[derive(Clone, Debug, Default)]
-pub struct Pack {
-    /// Path below the side's root.
-    pub path: String,
-    /// Environment variables, in file order.
-    pub env: Option<Result<PackSettings>>,
-    /// Lines of the package list, white space at both ends removed.
-    pub pip: Option<Result<Vec<String>>>,
-    /// Inputs of the model's forward, per step and rank.
-    pub dataset: PerStep<Vec<(String, ForwardInput)>>,
-    /// Parameters of the model, per step and rank.
-    pub weights: PerStep<Vec<PackParameter>>,
-    /// Settings from launch scripts and YAML files.
-    pub hyper_static: Option<Result<PackSettings>>,
-    /// Settings from the parsed arguments of the run.
-    pub hyper_dynamic: Option<Result<PackSettings>>,
-    /// Calls of random functions, per rank.
-    pub random: BTreeMap<u64, Result<RandomCalls>>,
-    /// Content digests of data and weight files (`digests.json`, written by `config-pack`).
-    pub digests: Option<Result<BTreeMap<String, String>>>,
-    /// Members in a checker's folder that have no place there, with the checker.
-    pub misplaced: Vec<(Checker, String)>,
-    /// Entries that were refused.
-    pub refused: Vec<Refused>,
-    /// Members that occur more than once, with their number.
-    pub repeated: BTreeMap<String, usize>,
-    /// Members of no known kind.
-    pub unknown: Vec<String>,
-}
-
-impl Pack {
-    /// Whether the pack holds anything of `checker`, readable or not.
-    pub fn has_any_of(&self, checker: Checker) -> bool {
-        let placed = match checker {
-            Checker::Env => self.env.is_some(),
-            Checker::Pip => self.pip.is_some(),
-            Checker::Dataset => !self.dataset.is_empty(),
-            Checker::Weights => !self.weights.is_empty(),
-            Checker::Hyperparameters => self.hyper_static.is_some() || self.hyper_dynamic.is_some(),
-            Checker::Random => !self.random.is_empty(),
-        };
-        placed || self.misplaced.iter().any(|(of, _)| *of == checker)
-    }
-
-    /// Environment variables as text, where they could be read; a value that is not text is left out.
-    pub fn variables(&self) -> impl Iterator<Item = (&str, &str)> {
-        let settings = self.env.as_ref().and_then(|env| env.as_ref().ok());
-        settings.into_iter().flatten().filter_map(|(name, value)| Some((name.as_str(), value.as_str()?)))
-    }
-
-    /// The text of one environment variable.
-    pub fn variable(&self, name: &str) -> Option<&str> {
-        self.variables().find(|(known, _)| *known == name).map(|(_, value)| value)
-    }
-
-    /// Settings of both kinds that could be read.
-    pub fn settings(&self) -> impl Iterator<Item = &(String, Json)> {
-        [&self.hyper_static, &self.hyper_dynamic].into_iter().flatten().flatten().flatten()
-    }
-
-    fn take(&mut self, path: String, content: Content) {
-        match content {
-            Content::Env(settings) => self.env = Some(settings),
-            Content::Pip(lines) => self.pip = Some(lines),
-            Content::Dataset(place, inputs) => drop(self.dataset.insert(place, inputs)),
-            Content::Weights(place, parameters) => drop(self.weights.insert(place, parameters)),
-            Content::Static(settings) => self.hyper_static = Some(settings),
-            Content::Dynamic(settings) => self.hyper_dynamic = Some(settings),
-            Content::Random(rank, calls) => drop(self.random.insert(rank, calls)),
-            Content::Digests(digests) => self.digests = Some(digests),
-            Content::Misplaced(checker) => self.misplaced.push((checker, path)),
-            Content::Unknown => self.unknown.push(path),
-        }
-    }
-}
-
-/// Parsed content of one member.
-enum Content {
-    Env(Result<PackSettings>),
-    Pip(Result<Vec<String>>),
-    Dataset((u64, u64), Result<Vec<(String, ForwardInput)>>),
-    Weights((u64, u64), Result<Vec<PackParameter>>),
-    Static(Result<PackSettings>),
-    Dynamic(Result<PackSettings>),
-    Random(u64, Result<RandomCalls>),
-    Digests(Result<BTreeMap<String, String>>),
-    Misplaced(Checker),
-    Unknown,
-}
 
 /// Whether a zip archive is a config pack, by the names of its members; where its directory is lost, by the first member.
 pub fn recognise(source: &Source) -> bool {
@@ -155,28 +58,7 @@ pub fn read(source: Source) -> Result<Pack> {
 /// Reads a member, which may take up to `memory` bytes of memory.
 fn read_member(archive: &Archive, member: &ArchiveMember, memory: u64) -> Content {
     let name = archive.full_name(member);
-    let document = |limit: u64| {
-        let text: Source = Arc::new(MemorySource::new(&name, archive.read(member, limit.min(memory))?));
-        json::parse(fetch::with_memory_limit(text, memory).as_ref())
-    };
-    let small = || document(MEMBER_LIMIT);
-    let settings = || small().and_then(|json| parse::settings(&name, json));
-    match MemberPlace::from_name(member.name()) {
-        MemberPlace::Env => Content::Env(settings()),
-        MemberPlace::Pip => {
-            Content::Pip(archive.read(member, MEMBER_LIMIT).and_then(|bytes| parse::lines(&name, bytes)))
-        }
-        MemberPlace::Dataset(place) => Content::Dataset(place, small().and_then(|json| parse::inputs(&name, json))),
-        MemberPlace::Weights(place) => {
-            Content::Weights(place, document(WEIGHTS_LIMIT).and_then(|json| parse::parameters(&name, json)))
-        }
-        MemberPlace::Static => Content::Static(settings()),
-        MemberPlace::Dynamic => Content::Dynamic(settings()),
-        MemberPlace::Random(rank) => Content::Random(rank, small().and_then(|json| parse::calls(&name, json))),
-        MemberPlace::Digests => Content::Digests(small().and_then(|json| parse::digests(&name, &json))),
-        MemberPlace::Misplaced(checker) => Content::Misplaced(checker),
-        MemberPlace::Unknown => Content::Unknown,
-    }
+    parse_member(member.name(), &name, memory, |limit| archive.read(member, limit))
 }
 
 #[cfg(test)]

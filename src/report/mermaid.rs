@@ -73,7 +73,8 @@ pub fn loss_chart(result: &GateResult, language: Language) -> Result<Option<Diag
 fn caption(unit: &CurveUnit, result: &GateResult, language: Language) -> Result<String> {
     let writer = Writer::from_result(result, language, TextTarget::Markdown);
     let mut said = Vec::new();
-    if let Some(step) = unit.first_diverging_step {
+    let first_broken = unit.non_finite_steps.first().copied();
+    if let Some(step) = unit.first_diverging_step.filter(|step| Some(*step) != first_broken) {
         said.push(writer.phrase("diagram_diverges", &context! { step })?);
     }
     if let Some(step) = unit.non_finite_steps.first() {

@@ -149,6 +149,10 @@ pub(super) fn growth_reasons<'a>(result: &'a GateResult, place: &str) -> Vec<&'a
         |finding: &&Finding| is_about_profile(finding) && finding.place == place && order(finding).is_some();
     let mut reasons: Vec<&Finding> = result.findings.iter().filter(is_reason).collect();
     reasons.sort_by_key(|finding| order(finding));
+    // A lower clock makes every operator slower; a few of them explain nothing more.
+    if reasons.first().is_some_and(|first| first.is(&performance_rules::FREQUENCY)) {
+        reasons.retain(|finding| !finding.is(&performance_rules::OPERATOR_SLOWER));
+    }
     reasons
 }
 

@@ -30,11 +30,12 @@ pub(super) fn has_explanation(result: &GateResult) -> bool {
     explained(result).next().is_some()
 }
 
-/// The course of the candidate in one paragraph; `None` if it explains no finding that counts.
+/// The course of the candidate in one paragraph; `None` if it explains no finding that counts, or only names the steps that the
+/// sentences before it (`told`) name.
 ///
 /// # Errors
 /// Errors of a text.
-pub(super) fn course_paragraph(result: &GateResult, writer: &Writer) -> Result<Option<Value>> {
+pub(super) fn course_paragraph(result: &GateResult, writer: &Writer, told: &[&Value]) -> Result<Option<Value>> {
     let Some(timeline) = result.timeline.as_ref().filter(|_| has_explanation(result)) else { return Ok(None) };
     let course = &timeline.candidate;
     let mut parts: Vec<String> = Vec::new();
@@ -47,11 +48,20 @@ pub(super) fn course_paragraph(result: &GateResult, writer: &Writer) -> Result<O
         parts.push(writer.phrase("timeline_skips", &context! { first, skipped, of })?);
         parts.extend(scale(course, writer)?);
     }
-    if let Some(step) = course.first_non_finite_gradient {
-        parts.push(writer.phrase("timeline_gradient", &context! { step })?);
+    let broken = [course.first_non_finite_gradient, course.first_non_finite_loss];
+    if parts.is_empty() && course.ended.is_none() && broken.into_iter().flatten().all(|step| names(told, step)) {
+        return Ok(None);
     }
-    if let Some(step) = course.first_non_finite_loss {
-        parts.push(writer.phrase("timeline_loss", &context! { step })?);
+    match (course.first_non_finite_gradient, course.first_non_finite_loss) {
+        (Some(step), Some(of_loss)) if step == of_loss => {
+            parts.push(writer.phrase("timeline_both", &context! { step })?);
+        }
+        (of_gradient, of_loss) => {
+            for (key, step) in [("timeline_gradient", of_gradient), ("timeline_loss", of_loss)] {
+                let Some(step) = step else { continue };
+                parts.push(writer.phrase(key, &context! { step })?);
+            }
+        }
     }
     if parts.is_empty() {
         return Ok(None);
@@ -65,6 +75,14 @@ pub(super) fn course_paragraph(result: &GateResult, writer: &Writer) -> Result<O
         first.make_ascii_uppercase();
     }
     Ok(Some(safe(writer.phrase("timeline_paragraph", &context! { text => safe(text) })?)))
+}
+
+/// Whether one of the sentences holds the number of a step.
+fn names(told: &[&Value], step: u64) -> bool {
+    let number = step.to_string();
+    let holds =
+        |text: &Value| text.to_string().split(|letter: char| !letter.is_ascii_digit()).any(|part| part == number);
+    told.iter().any(|text| holds(text))
 }
 
 /// The decrease of the loss scale from its highest value to its value at the end, in words.

@@ -109,6 +109,10 @@ fn what_breaks_in_any_metric_fails() {
     };
     let lower = changed(keep, lost);
     assert_eq!((lower.verdict, codes(&lower)[0]), (Verdict::Fail, "rl-reward-lower"));
+    let facts = serde_json::to_value(&lower.findings[0].facts).expect("JSON");
+    assert_eq!(facts["course"], "drops", "{facts}");
+    assert!(facts["onset"].as_u64().is_some_and(|step| (86..=96).contains(&step)), "{facts}");
+    assert!(facts["candidate"].as_f64() < facts["baseline"].as_f64(), "{facts}");
 }
 
 /// A metric that leaves the baseline's way has its own code; what both runs log alike has none.

@@ -286,7 +286,7 @@ fn what_other_checks_found_leads_before_an_evaluation() {
     let both: GateResult = serde_json::from_value(both).expect("a result");
     let text = comment(&both, Language::En, COMMENT_LIMIT);
     let headline = text.lines().next().expect("a line");
-    assert!(headline.contains("The loss leaves the"), "{headline}");
+    assert!(headline.contains("The loss diverges from the"), "{headline}");
     let row = text.lines().find(|line| line.starts_with("| evaluation: `toy_sum1 exact_match")).expect("a row");
     assert!(row.contains("20 worse, 1 better of 200 · next: read the answers that got worse"), "{row}");
 }

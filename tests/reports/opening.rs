@@ -51,7 +51,7 @@ pub(super) fn judged(parts: &[&str], policy: &str) -> GateResult {
 }
 
 /// The judgement of two folders, which the result calls `gpu` and `npu`.
-pub(super) fn judged_at(baseline: &Path, candidate: &Path, policy: &str) -> GateResult {
+pub(crate) fn judged_at(baseline: &Path, candidate: &Path, policy: &str) -> GateResult {
     let codes: Vec<&str> = register::all_rules().map(|rule| rule.code).collect();
     let mut policy = Policy::parse("precision-gate.yml", policy, &codes).expect("a policy");
     policy.today = Date::try_from("2026-11-21".to_owned()).expect("a date");

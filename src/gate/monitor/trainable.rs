@@ -21,6 +21,8 @@ pub(super) struct OnlyTrained {
     moved: BTreeSet<String>,
     /// The first suspect that changes, with the step by which rows are ordered.
     first: Option<(DifferingRow, i64)>,
+    /// The parameter that begins with the same values as the first suspect: where it is tied, both are one.
+    twin: Option<String>,
     rank: Option<u64>,
 }
 
@@ -63,12 +65,19 @@ impl OnlyTrained {
             .map(|keyed| (keyed.key.parameter(), keyed.row.statistics))
             .collect();
         let before: BTreeMap<MonitorParameter, MonitorStatistics> = before.into_iter().collect();
+        let twin_of = |keyed: &KeyedRow| {
+            let own = before.get(&keyed.key.parameter()).filter(|own| own.written().next().is_some())?;
+            let others = step.rows.iter().filter(|other| other.key.kind == MonitorKind::ParamOrigin);
+            let mut others = others.filter(|other| !self.suspects.contains(&*other.key.name));
+            others.find(|other| other.row.statistics.is_same(own)).map(|other| other.key.name.to_string())
+        };
         let moves = |keyed: &&KeyedRow| {
             let before = before.get(&keyed.key.parameter());
             before.is_some_and(|before| !before.is_same(&keyed.row.statistics))
         };
         let moved: Vec<&KeyedRow> = of_kind(MonitorKind::ParamUpdated).into_iter().filter(moves).collect();
         if let (None, Some(keyed)) = (&self.first, moved.first()) {
+            self.twin = twin_of(keyed);
             self.first = Some((differing(keyed), update));
         }
         let names: Vec<String> = moved.iter().map(|keyed| keyed.key.name.to_string()).collect();
@@ -83,6 +92,10 @@ impl OnlyTrained {
         let finding = finding.with("unit", unit_place(first.step, self.rank)).with("step", first.step);
         let finding = finding.with("kind", first.key.kind.as_str()).with("cause", MonitorCause::Optimizer.as_str());
         let finding = finding.with("count", self.moved.len()).with("names", names);
+        let finding = match &self.twin {
+            Some(twin) => finding.with("twin", twin.as_str()),
+            None => finding,
+        };
         Some(rules::with_rank(finding, self.rank))
     }
 

@@ -48,16 +48,30 @@ struct Paired<'a> {
     distance: StatisticDistance,
     /// Whether one side holds the other's values rounded to a 16-bit type.
     rounded: bool,
+    /// The side alone in its kind: the one with NaN or infinity, else the one with rounded values.
+    side: Option<Side>,
 }
 
 fn distances<'a>(paired: &PairedParameters<'a>) -> Vec<Paired<'a>> {
     let readable = paired.matched.iter().filter_map(|(baseline, candidate)| {
         let (a, b) = (baseline.statistics.as_ref().ok()?, candidate.statistics.as_ref().ok()?);
         let distance = StatisticDistance::between(a, b);
-        let rounded = !distance.exact && (is_rounding_of(a, b) || is_rounding_of(b, a));
-        Some(Paired { name: &candidate.name, distance, rounded })
+        let is_rounded = [is_rounding_of(a, b), is_rounding_of(b, a)];
+        let rounded = !distance.exact && is_rounded.contains(&true);
+        let is_broken = [a, b].map(|side| side.0.iter().any(|value| !value.is_finite()));
+        let side = if distance.non_finite_on_one { is_broken } else { is_rounded };
+        Some(Paired { name: &candidate.name, distance, rounded, side: only_side(side) })
     });
     readable.collect()
+}
+
+/// The one side that `is_so` holds for.
+fn only_side(is_so: [bool; 2]) -> Option<Side> {
+    match is_so {
+        [true, false] => Some(Side::Baseline),
+        [false, true] => Some(Side::Candidate),
+        _ => None,
+    }
 }
 
 /// One step and rank.
@@ -73,8 +87,13 @@ impl Group<'_> {
     fn finding(&self, rule: &Rule, of: &[&Paired<'_>]) -> Option<Finding> {
         let worst = of.iter().max_by(|a, b| a.distance.worst().1.total_cmp(&b.distance.worst().1))?;
         let (statistic, value) = worst.distance.worst();
+        let side = worst.side.filter(|side| of.iter().all(|pair| pair.side == Some(*side)));
+        let finding = match side {
+            Some(side) => Finding::new(rule, worst.name).with("side", side.as_str()),
+            None => Finding::new(rule, worst.name),
+        };
         Some(
-            Finding::new(rule, worst.name)
+            finding
                 .with("step", self.step)
                 .with("rank", self.rank)
                 .with("count", of.len())

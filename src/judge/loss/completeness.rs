@@ -212,12 +212,20 @@ fn hidden_failure(pair: &CurvePair<'_>, gradients: Option<&CurvePair<'_>>, resul
             .noting(unknown),
     );
     if let Some(first) = first {
+        let value_at = |points: &AlignedPoints, of: fn(&(u64, f64, f64)) -> f64| {
+            points.iter().find(|(step, ..)| *step == first).map_or(0.0, |point| of(&point))
+        };
+        let of: fn(&(u64, f64, f64)) -> f64 = if side == "baseline" { |(_, b, _)| *b } else { |(.., c)| *c };
+        let is_zero = value_at(&pair.points, of) == 0.0;
+        let gradient = gradients.map_or(0.0, |gradients| value_at(&gradients.points, of));
         results.add_finding(&code::HIDDEN_FAILURE, |finding| {
             finding
                 .with_severity(severity)
                 .with("count", steps.len())
                 .with("step", first.to_string())
                 .with("side", side)
+                .with("logged", if is_zero { "zero" } else { "repeated" })
+                .with("gradient", if gradient == 0.0 { "zero" } else { "non-finite" })
         });
     }
 }

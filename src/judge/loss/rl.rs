@@ -8,6 +8,7 @@ mod centre;
 mod delay;
 mod measured;
 mod mismatch;
+mod onset;
 mod rules;
 mod trend;
 
@@ -34,6 +35,7 @@ use crate::pair::curve::source::StoredSource;
 use crate::pair::curve::{CurvePair, PairedSources};
 use crate::policy::loss::Kind;
 use crate::read::metric::{self, role_in_rl};
+use crate::result::finding::Finding;
 use crate::result::number::Number;
 use crate::result::unit::{CurveUnit, CurveWindows, Evidence};
 use crate::verdict::{Profile, Verdict};
@@ -75,14 +77,29 @@ pub fn judge(
         let limits = measured.limits_without_delay.filter(|_| is_on_another_way).unwrap_or(measured.limits);
         let said = results.findings.len();
         results.judge_measured(outcome(&TrendMeasure { limits, ..measured }, noise));
-        let finding = results.findings.get_mut(said).filter(|finding| finding.is(&code::RL_CLIP));
-        if let Some((finding, [baseline, candidate])) = finding.zip(clip_levels(&trend)) {
-            finding.facts.extend([("baseline".into(), baseline.into()), ("candidate".into(), candidate.into())]);
+        if let Some(finding) = results.findings.get_mut(said) {
+            note_levels(finding, measured.rule, &trend);
         }
     }
     if pair.role == Role::Reward && trend.len() < TREND_FROM {
         results
             .add_finding(&code::RL_TOO_SHORT, |finding| finding.with("steps", trend.len()).with("needed", TREND_FROM));
+    }
+}
+
+/// Adds to a finding the means that its rule compares, and since when a reward is lower.
+fn note_levels(finding: &mut Finding, rule: &str, trend: &Trend) {
+    let is_lower = finding.is(&code::RL_REWARD_LOWER);
+    let levels = match rule {
+        _ if finding.is(&code::RL_CLIP) => clip_levels(trend),
+        "reward_tail" => Some(<[f64; 2]>::from(trend.tail_means(|value| value))),
+        _ => None,
+    };
+    if let Some([baseline, candidate]) = levels {
+        finding.facts.extend([("baseline".into(), baseline.into()), ("candidate".into(), candidate.into())]);
+    }
+    if let Some(course) = onset::course_of_shortfall(trend).filter(|_| is_lower) {
+        finding.facts.extend([("onset".into(), course.step().into()), ("course".into(), course.as_str().into())]);
     }
 }
 

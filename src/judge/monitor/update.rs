@@ -145,6 +145,15 @@ impl JudgedUpdates {
     pub(super) fn count(&self) -> usize {
         self.wrong.len()
     }
+
+    /// Names of the parameters with a wrong update, `first` before the others; at most `most`.
+    pub(super) fn names(&self, first: &str, most: usize) -> Vec<String> {
+        let mut names: Vec<String> = self.wrong.keys().map(|parameter| parameter.name.to_string()).collect();
+        names.sort_unstable_by(|one, other| (one != first, one).cmp(&(other != first, other)));
+        names.dedup();
+        names.truncate(most);
+        names
+    }
 }
 
 /// Circumstances of a step that decide how its updates are judged.

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::account::{RowAccount, is_only_candidate_finite};
 use super::cause::{self, Cause};
+use super::layer;
 use super::measure::{self, FileRounding, RowError};
 use super::picture::{Picture, PictureRoom};
 use super::precision::Precision;
@@ -504,8 +505,12 @@ impl<'a> RankWalk<'a> {
         let finding = finding_of(&defect, cause, &culprit, pair)
             .with("forward", has(MonitorKind::Actv))
             .with("gradients", has(MonitorKind::GradReduced).max(has(MonitorKind::GradUnreduced)));
+        let finding = match layer::of_output(pair, view.pairs).filter(|_| cause.cause == MonitorCause::Forward) {
+            Some(known) => known.note(finding),
+            None => finding,
+        };
         let finding = match view.updates.as_ref().filter(|_| defect.rule == &rules::UPDATE) {
-            Some(updates) => with_updates(finding, updates),
+            Some(updates) => with_updates(finding, updates, &pair.key.name),
             None => finding,
         };
         let decision = decide(&finding.code, &finding.place, finding.severity, self.setting.policy);
@@ -646,8 +651,11 @@ fn finding_of(defect: &Defect, cause: Cause, culprit: &Culprit, pair: &MonitorRo
 }
 
 /// Adds facts about all updates of the step to a finding.
-fn with_updates(finding: Finding, updates: &JudgedUpdates) -> Finding {
+fn with_updates(finding: Finding, updates: &JudgedUpdates, first: &str) -> Finding {
+    /// Names that a finding lists.
+    const SHOWN: usize = 5;
     let finding = finding.with("count", updates.count()).with("of", updates.measured.max(updates.count()));
+    let finding = finding.with("names", updates.names(first, SHOWN));
     let Some((pattern, ratio)) = updates.pattern else { return finding };
     let finding = finding.with("pattern", pattern.as_str());
     match ratio {

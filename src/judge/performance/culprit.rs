@@ -68,7 +68,10 @@ pub(crate) fn slow_rank(judged: &[JudgedRank], standing: OutstandingRank) -> Opt
     let finding = Finding::new(&rules::SLOW_RANK, profile_place(rank.unit.rank));
     let finding = finding.with("rank", rank.unit.rank.unwrap_or_default()).with("waiting", slower - 1);
     let finding = finding.with("own", standing.own).with("others", standing.others);
-    Some(finding.with("phase", if is_host { Phase::Free } else { Phase::Computing }.as_str()))
+    let phase = if is_host { Phase::Free } else { Phase::Computing };
+    let [before, now] = phases.pair_of_phase(phase);
+    let finding = if before > 0.0 { finding.with("ratio", now / before) } else { finding };
+    Some(finding.with("phase", phase.as_str()))
 }
 
 /// Whether a rank has a finding of `rule`.

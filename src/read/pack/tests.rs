@@ -3,6 +3,8 @@ use std::sync::Arc;
 
 use super::*;
 use crate::error::ErrorKind;
+use crate::fetch::MemorySource;
+use crate::read::archive::Refused;
 
 fn zip(members: &[(&str, &[u8])]) -> Source {
     let mut writer = ::zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));

@@ -11,7 +11,7 @@ use crate::report::writer::safe;
 use crate::report::{causes, checks, compared, curve, evaluation, next_dump, performance};
 use crate::result::diagnosis::Sureness;
 use crate::result::finding::{Fact, Finding};
-use crate::result::unit::Check;
+use crate::result::unit::{Check, profile_place};
 use crate::verdict::{Severity, Verdict};
 
 /// Content of a row: its subject, its cells of both sides, and words after its verdict.
@@ -58,10 +58,7 @@ impl Builder<'_> {
             Some(finding) if evaluation::is_about_evaluation(finding) => {
                 self.score_of(finding).map(|unit| self.row_of_score(unit)).transpose()?
             }
-            Some(finding) if finding.is(&SLOWER) => {
-                let unit = performance::leading_unit(self.result);
-                unit.map(|unit| self.rows_of_profile(unit)).transpose()?.and_then(|rows| rows.into_iter().next())
-            }
+            Some(finding) if finding.is(&SLOWER) => self.row_of_slower(finding)?,
             _ => None,
         };
         let Some(EvidenceRow { cells, note, .. }) = row else {
@@ -72,6 +69,16 @@ impl Builder<'_> {
         let what = self.writer.phrase("row_of_metric", &context! { metric => safe(name), rule })?;
         let sides = cells.next().zip(cells.next()).map(<[String; 2]>::from);
         Ok(Told { what, sides, note: note.to_string() })
+    }
+
+    /// The step time of the rank that leads, with the reason of its growth after the amount.
+    fn row_of_slower(&self, finding: &Finding) -> Result<Option<EvidenceRow>> {
+        let Some(unit) = performance::leading_unit(self.result) else { return Ok(None) };
+        let Some(row) = self.rows_of_profile(unit)?.into_iter().next() else { return Ok(None) };
+        let reasons = performance::growth_reasons(self.result, &finding.place);
+        let Some(why) = self.why_slower(finding, reasons.first().copied())? else { return Ok(Some(row)) };
+        let note = self.writer.phrase("row_why", &context! { amount => row.note.clone(), why => safe(why) })?;
+        Ok(Some(EvidenceRow { note: safe(note), ..row }))
     }
 
     /// A setting beside the tensors, with its values of both sides.
@@ -91,16 +98,18 @@ impl Builder<'_> {
         if alike.is_empty() { self.headline_of_finding(finding) } else { self.headline_of_settings(&alike) }
     }
 
-    /// The worst finding of a check; for an evaluation the most informative one.
+    /// The worst finding of a check; for an evaluation the most informative one, for profiles that of the leading rank.
     fn worst_finding(&self, check: &Check) -> Option<&Finding> {
         let own = || self.result.counting().filter(|finding| finding.check == check.id);
         let worst = own().map(|finding| finding.severity).max().filter(|worst| *worst >= Severity::Warn)?;
         let first = own().find(|finding| finding.severity == worst)?;
-        Some(if evaluation::is_about_evaluation(first) {
-            evaluation::leading_finding(self.result, first)
-        } else {
-            first
-        })
+        if evaluation::is_about_evaluation(first) {
+            return Some(evaluation::leading_finding(self.result, first));
+        }
+        let leading = performance::leading_unit(self.result).map(|unit| profile_place(unit.rank));
+        let is_of_leading = |finding: &&Finding| Some(&finding.place) == leading.as_ref() && finding.code == first.code;
+        let of_leading = own().find(is_of_leading).filter(|_| checks::compares_times(first.check));
+        Some(of_leading.unwrap_or(first))
     }
 
     /// The next step about a finding that does not lead, in one clause; empty where it has none.

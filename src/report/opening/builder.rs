@@ -7,10 +7,11 @@ use super::length;
 use crate::error::Result;
 use crate::report::escape::TextTarget;
 use crate::report::writer::{Writer, safe};
-use crate::report::{causes, checks, next_dump};
+use crate::report::{causes, checks, curve, next_dump};
 use crate::result::GateResult;
 use crate::result::diagnosis::{Diagnosis, Sureness};
 use crate::result::finding::Finding;
+use crate::result::next_dump::NextDump;
 use crate::verdict::{CheckId, Verdict};
 
 /// Rows of evidence that are shown.
@@ -190,16 +191,19 @@ impl Builder<'_> {
             opening.reasons = safe(reasons.join(&self.writer.word("semicolon")?));
         }
         if word != "fix" {
-            help = self.next_dump()?.unwrap_or(help);
+            help = self.next_dump(finding)?.unwrap_or(help);
         }
         opening.advice_word = self.word(word)?;
         opening.advice = safe(help);
         Ok(())
     }
 
-    /// The command that writes the next dump's configuration; `None` where another dump would show no more.
-    fn next_dump(&self) -> Result<Option<String>> {
-        let Some(next) = &self.result.next_dump else { return Ok(None) };
+    /// The command that writes the next dump's configuration; `None` where another dump would show no more, or would show more
+    /// about a curve alone, of which `finding` is none.
+    fn next_dump(&self, finding: &Finding) -> Result<Option<String>> {
+        let is_about =
+            |next: &&NextDump| !next_dump::is_of_curve(next) || curve::is_judged_by(self.result, finding.check);
+        let Some(next) = self.result.next_dump.as_ref().filter(is_about) else { return Ok(None) };
         let what = safe(next_dump::reason(next, self.writer)?);
         self.writer.phrase("next_dump_command", &context! { what }).map(Some)
     }

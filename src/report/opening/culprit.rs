@@ -9,6 +9,7 @@ use super::words::{capital, expression, tensor_and_index, without_direction};
 use crate::diagnose::cause::GRADIENT_OF_INDEX;
 use crate::error::Result;
 use crate::judge::dump::rules as dump_rules;
+use crate::judge::monitor::rules as monitor_rules;
 use crate::read::dump::name::{Direction, OpName};
 use crate::report::error_place;
 use crate::report::frame::{StackFrame, innermost_model_frame, innermost_user_frame};
@@ -21,7 +22,7 @@ use crate::result::diagnosis::{Diagnosis, Sureness};
 use crate::result::finding::{Fact, Finding};
 use crate::result::number::Number;
 use crate::result::operation::Shown;
-use crate::result::unit::{Culprit, ErrorLocation, ErrorPattern, OperatorCulprit, dumps, operators};
+use crate::result::unit::{Culprit, ErrorLocation, ErrorPattern, MonitorCause, OperatorCulprit, dumps, operators};
 
 impl Builder<'_> {
     pub(super) fn culprit(&self, culprit: &Culprit, finding: &Finding, cause: Option<&Diagnosis>) -> Result<Opening> {
@@ -58,6 +59,7 @@ impl Builder<'_> {
             opening.rows.extend(self.other_checks(Some(culprit.check), Columns::Sides)?);
         }
         self.advise(&mut opening, cause, finding)?;
+        self.tell_own_parameter(&mut opening, culprit, finding)?;
         if let Some(fix) = self.fix_of_index(culprit, likely)? {
             opening.advice = safe(fix);
         }
@@ -68,6 +70,30 @@ impl Builder<'_> {
     fn baseline_off(&self, culprit: &Culprit) -> Option<&Finding> {
         let is_of = |finding: &&Finding| finding.is(&dump_rules::BASELINE_OFF) && finding.place == culprit.tensor;
         self.result.findings.iter().find(is_of).filter(|_| culprit.reference.is_some())
+    }
+
+    /// Leads with a parameter of the candidate's own where a gradient is off at a step at which only the candidate trains it: the
+    /// gradient that the baseline adds to another parameter goes there.
+    fn tell_own_parameter(&self, opening: &mut Opening, culprit: &Culprit, finding: &Finding) -> Result<()> {
+        let is_gradient =
+            finding.is(&monitor_rules::JUMP) && finding.text("cause") == Some(MonitorCause::Backward.as_str());
+        let is_own = |other: &&Finding| {
+            other.is(&monitor_rules::TRAINABLE_DIFFERS)
+                && ["step", "rank"].iter().all(|name| other.facts.get(*name) == finding.facts.get(*name))
+        };
+        let Some(own) = self.result.counting().find(is_own).filter(|_| is_gradient) else { return Ok(()) };
+        let twin = own.text("twin").filter(|twin| *twin == culprit.op);
+        let context = context! {
+            name => safe(self.writer.name(&own.place)), tensor => safe(self.writer.name(&culprit.op)), step => culprit.step,
+            error => finding.facts.get("error").map(|error| self.writer.fact("error", error)), is_tied => twin.is_some(),
+        };
+        opening.headline = safe(self.writer.phrase("headline_own_parameter", &context)?);
+        opening.advice = safe(self.writer.finding(own)?.help);
+        if twin.is_some() {
+            opening.certainty = self.word("because_likely")?;
+            opening.reasons = safe(self.writer.phrase("reason_tied", &context)?);
+        }
+        Ok(())
     }
 
     /// The line to write in place of an index whose backward fails: `h.index_select(0, order)` for `h[order]`.

@@ -11,6 +11,7 @@ use crate::error::Result;
 use crate::judge::loss::code as curve_rules;
 use crate::judge::loss::rl;
 use crate::judge::rule::Rule;
+use crate::kind::Role;
 use crate::report::curve::{self, Spike};
 use crate::report::messages::{Language, ratio, short_number};
 use crate::report::writer::safe;
@@ -45,6 +46,12 @@ pub(super) const BY_DUMP: [&str; 2] = ["gradient-only", "overflow"];
 /// The cause that settings differ, which a comparison of settings shows faster than a dump.
 const SETTINGS: &str = "hyperparameters-differ";
 
+/// The headline of a reward that is lower.
+const LOWER_REWARD: &str = "headline_rl_reward";
+
+/// Metrics of reinforcement learning that a policy on another way moves.
+const MOVED_BY_POLICY: [Role; 5] = [Role::Entropy, Role::Kl, Role::GradNorm, Role::Length, Role::Mismatch];
+
 /// Rules whose value is the amount by which the candidate is lower, and rules for the amount by which it is higher.
 const LOWER: [&str; 3] = ["reward_tail", "reward_windows", "eval_shortfall"];
 const HIGHER: [&str; 2] = ["reward_higher", "truncation_rise"];
@@ -63,6 +70,9 @@ impl Builder<'_> {
         opening.columns = vec![Value::from(""), self.phrase("head_against", context! {})?, self.word("head_allowed")?];
         opening.place = safe(self.start_of_curve(finding)?);
         self.advise(&mut opening, None, finding)?;
+        if let Some(advice) = self.advice_of_reward(unit, finding)? {
+            opening.advice = safe(advice);
+        }
         opening.told = Some(CheckId::Loss);
         self.reasons_of_curve(&mut opening)?;
         Ok(opening)
@@ -113,6 +123,38 @@ impl Builder<'_> {
         Ok(())
     }
 
+    /// The next step about a reward that is lower: another metric that is off, furthest beyond its limit, or the reward itself
+    /// where the metrics that a changed policy would move agree.
+    fn advice_of_reward(&self, unit: &CurveUnit, finding: &Finding) -> Result<Option<String>> {
+        if headline_in_rl(unit, finding) != Some(LOWER_REWARD) {
+            return Ok(None);
+        }
+        let others =
+            || curves(&self.result.checks).filter(|other| other.mode == rl::MODE && other.role != Some(Role::Reward));
+        let off = others().filter(|other| other.verdict >= Verdict::Warn).filter_map(|other| {
+            let rule = curve::deciding_rule(other)?;
+            let mut own = self.result.counting().filter(|own| own.severity >= Severity::Warn);
+            Some((other, rule, own.find(|own| own.place == other.name())?))
+        });
+        let order = |rule: &RuleOutcome| (rule.verdict, curve::excess_over_limit(rule));
+        let worst = off.reduce(|one, other| if order(other.1) > order(one.1) { other } else { one });
+        if let Some((other, rule, own)) = worst {
+            let what = safe(self.rule_of(&other.name(), Some(other), rule)?);
+            let context = context! {
+                what, value => safe(times(rule, told(rule))), help => safe(self.writer.finding(own)?.help),
+            };
+            return self.writer.phrase("next_rl_other", &context).map(Some);
+        }
+        let agrees = |role: Role| others().find(|other| other.verdict == Verdict::Pass && other.role == Some(role));
+        let names = MOVED_BY_POLICY.into_iter().filter_map(agrees).map(|other| self.metric(other));
+        let names = names.collect::<Result<Vec<_>>>()?;
+        if names.is_empty() {
+            return Ok(None);
+        }
+        let onset = finding.facts.get("onset").map(|fact| self.writer.fact("onset", fact));
+        self.writer.phrase("next_rl_reward", &context! { names, onset }).map(Some)
+    }
+
     /// The finding of `rule` about the curve that `finding` is about, where it counts.
     fn beside(&self, finding: &Finding, rule: &Rule) -> Option<&Finding> {
         let mut all = self.result.findings.iter().filter(|other| other.check == CheckId::Loss);
@@ -128,10 +170,11 @@ impl Builder<'_> {
             return self.not_finite(unit, broken, [&metric, &subject]);
         }
         if let Some(key) = headline_in_rl(unit, finding) {
-            let value = finding.facts.get("value").map(|fact| self.writer.fact("value", fact));
-            let limit = finding.facts.get("limit").map(|fact| self.writer.fact("limit", fact));
-            let step = finding.facts.get("step").map_or_else(|| "".into(), |fact| self.writer.fact("step", fact));
-            return self.writer.phrase(key, &context! { metric, subject, value, limit, step });
+            let told = finding.facts.iter().map(|(name, fact)| (name.as_str(), self.writer.fact(name, fact)));
+            let mut facts: BTreeMap<&str, Value> = told.collect();
+            facts.entry("step").or_insert_with(|| "".into());
+            facts.extend([("metric", metric), ("subject", subject)]);
+            return self.writer.phrase(key, &Value::from(facts));
         }
         if !finding.is_any(&DIFFERS) {
             return self.headline_of_finding(finding);
@@ -229,16 +272,21 @@ impl Builder<'_> {
         let mut rows = Vec::new();
         for rule in broken {
             let outcome = &rule.outcome;
+            let unit = units.get(&rule.unit).copied();
+            if is_shown_openly(outcome, unit) {
+                continue;
+            }
             let limit = if outcome.verdict == Verdict::Warn {
                 outcome.warn.or(outcome.fail)
             } else {
                 outcome.fail.or(outcome.warn)
             };
-            let unit = units.get(&rule.unit).copied();
+            let digits =
+                if unit.is_some_and(|unit| unit.mode == rl::MODE) { digits_of_limit(outcome, limit) } else { 4 };
             let cells = vec![
                 self.rule_of(&rule.unit, unit, outcome)?,
                 times(outcome, told(outcome)),
-                times(outcome, self.limit_of(outcome, limit)?),
+                times(outcome, self.limit_of(outcome, limit, digits)?),
             ];
             rows.push(EvidenceRow::new(cells, outcome.verdict));
         }
@@ -259,8 +307,32 @@ impl Builder<'_> {
         self.writer.phrase("row_of_metric", &context! { metric, rule => safe(rule) })
     }
 
+    /// The words for a curve that is NaN or infinite on the candidate alone, or whose log hides that: how, and since which step. The
+    /// keys are those of the words for what the log hides, and for what it shows.
+    pub(super) fn broken_curve(
+        &self,
+        unit: &CurveUnit,
+        [hidden_key, open_key]: [&str; 2],
+    ) -> Result<Option<(String, String)>> {
+        let own = |rule: &Rule| {
+            let mut own = self.result.counting().filter(|finding| finding.severity >= Severity::Fail);
+            own.find(|finding| finding.is(rule) && finding.place == unit.name())
+        };
+        let open = own(&curve_rules::NON_FINITE);
+        let hidden = own(&curve_rules::HIDDEN_FAILURE).filter(|_| open.is_none());
+        let Some(finding) = hidden.or(open) else { return Ok(None) };
+        let fact = |name: &str| finding.facts.get(name).map(|fact| self.writer.fact(name, fact));
+        let key = if hidden.is_some() { hidden_key } else { open_key };
+        let [count, logged, gradient] = ["count", "logged", "gradient"].map(fact);
+        let said = self.writer.phrase(key, &context! { count, logged, gradient })?;
+        Ok(Some((said, self.writer.phrase("row_from_step", &context! { step => fact("step") })?)))
+    }
+
     /// The worst rule of a curve beside something else that leads: what, how much, from which step.
     pub(super) fn wrong_curve(&self, unit: &CurveUnit) -> Result<(String, String, String)> {
+        if let Some((said, since)) = self.broken_curve(unit, ["row_hidden", "row_non_finite"])? {
+            return Ok((self.steps_of(unit)?, said, since));
+        }
         let note = match unit.first_diverging_step {
             Some(step) => self.writer.phrase("row_from_step", &context! { step })?,
             None => String::new(),
@@ -284,8 +356,8 @@ impl Builder<'_> {
     }
 
     /// A limit for a narrow column, which only marks lower bounds as such.
-    fn limit_of(&self, outcome: &RuleOutcome, limit: Option<Number>) -> Result<String> {
-        let limit_text = brief(limit, outcome.unit, LimitDirection::AtMost, 4);
+    fn limit_of(&self, outcome: &RuleOutcome, limit: Option<Number>, digits: usize) -> Result<String> {
+        let limit_text = brief(limit, outcome.unit, LimitDirection::AtMost, digits);
         match outcome.direction {
             LimitDirection::AtLeast => self.writer.phrase("bound_at_least", &context! { limit => safe(limit_text) }),
             _ => Ok(limit_text),
@@ -326,7 +398,7 @@ impl Builder<'_> {
 fn headline_in_rl(unit: &CurveUnit, finding: &Finding) -> Option<&'static str> {
     const HEADLINES: [(&Rule, &str); 4] = [
         (&curve_rules::RL_REWARD_DEAD, "headline_rl_dead"),
-        (&curve_rules::RL_REWARD_LOWER, "headline_rl_reward"),
+        (&curve_rules::RL_REWARD_LOWER, LOWER_REWARD),
         (&curve_rules::WORSE, "headline_rl_eval"),
         (&curve_rules::RL_MISMATCH, "headline_rl_mismatch"),
     ];
@@ -364,6 +436,21 @@ fn times(outcome: &RuleOutcome, text: String) -> String {
         _ if is_ratio && text.ends_with(|last: char| last.is_ascii_digit()) => format!("{text}×"),
         _ => text,
     }
+}
+
+/// Digits of a limit that was computed: two, unless it then reads like the value beyond it.
+fn digits_of_limit(outcome: &RuleOutcome, limit: Option<Number>) -> usize {
+    let [value, limit] = [outcome.value, limit].map(|one| brief(one, outcome.unit, LimitDirection::AtMost, 2));
+    if value == limit { 4 } else { 2 }
+}
+
+/// Whether a rule reports NaN that the log hides at steps at which the log shows it.
+fn is_shown_openly(outcome: &RuleOutcome, unit: Option<&CurveUnit>) -> bool {
+    let count = |name: &str| {
+        let rule = unit.and_then(|unit| unit.rules.iter().find(|rule| rule.rule == name));
+        rule.and_then(|rule| rule.value).map_or(0.0, |value| value.0)
+    };
+    outcome.rule == "hidden_failure" && count("non_finite") >= count("hidden_failure")
 }
 
 /// Relative distance of a curve's end, or of its mean, from the baseline's, where that fails.

@@ -7,7 +7,7 @@ use super::curves::failed_tail_difference;
 use crate::error::Result;
 use crate::report::writer::safe;
 use crate::report::{account, curve, messages, performance};
-use crate::result::unit::{Check, Unit};
+use crate::result::unit::{Check, CurveUnit, Unit};
 use crate::verdict::{CheckId, Verdict};
 
 impl Builder<'_> {
@@ -39,7 +39,7 @@ impl Builder<'_> {
                 .and_then(|unit| unit.step_time.as_ref())
                 .map(|time| performance::change_text(time.ratio.0)),
             Some(Unit::Curve(_)) => {
-                curve::leading_curve(self.result).and_then(failed_tail_difference).map(messages::signed_ratio)
+                curve::leading_curve(self.result).map(|unit| self.amount_of(unit)).transpose()?.flatten()
             }
             Some(Unit::Dump(unit)) => unit.culprit.as_ref().map(|culprit| self.writer.name(&culprit.op)),
             _ => None,
@@ -48,6 +48,14 @@ impl Builder<'_> {
             Some(amount) => format!("{name}{}{amount}", self.writer.word("comma")?),
             None => name,
         })
+    }
+
+    /// By how much a curve fails: since which step it is NaN, otherwise how far its end lies from the baseline's.
+    fn amount_of(&self, unit: &CurveUnit) -> Result<Option<String>> {
+        let Some((said, since)) = self.broken_curve(unit, ["amount_hidden", "amount_non_finite"])? else {
+            return Ok(failed_tail_difference(unit).map(messages::signed_ratio));
+        };
+        self.writer.phrase("amount_broken", &context! { said => safe(said), since => safe(since) }).map(Some)
     }
 
     /// Evidence that was not judged, check by check; empty if everything was judged.

@@ -1,5 +1,7 @@
 //! A profile in the opening: how much longer a step takes, why, and what to do.
 
+use std::collections::BTreeMap;
+
 use minijinja::{Value, context};
 
 use super::builder::{Builder, Columns, EvidenceRow, MOST_REASONS, Opening, rows_for_leading_check};
@@ -54,25 +56,30 @@ impl Builder<'_> {
 
     /// `A step takes 18 % longer on the NPU: FlashAttentionScore was replaced by 24 calls of ...`
     fn headline_of_slower(&self, finding: &Finding, reason: Option<&Finding>) -> Result<String> {
-        let facts = |finding: &Finding| {
-            let told = finding.facts.iter().map(|(name, fact)| (name.clone(), self.writer.fact(name, fact)));
-            told.collect::<std::collections::BTreeMap<String, Value>>()
-        };
+        let mut told = self.facts_of_profile(finding);
+        let why = self.why_slower(finding, reason)?;
+        told.insert("why".into(), why.map_or_else(|| Value::from(""), safe));
+        let whole = self.writer.phrase_if_known("headline_performance_slower", &Value::from(told))?;
+        whole.map_or_else(|| self.headline_of_finding(finding), Ok)
+    }
+
+    /// The reason of a growth in one clause: that of a finding, else the operator that adds most.
+    pub(super) fn why_slower(&self, finding: &Finding, reason: Option<&Finding>) -> Result<Option<String>> {
         let clause = |finding: &Finding| -> Result<Option<String>> {
             let key = format!("why_{}", finding.code);
             if phrases::find(&key, self.writer.language()).is_none() {
                 return Ok(None);
             }
-            self.writer.phrase_if_known(&key, &Value::from(facts(finding)))
+            self.writer.phrase_if_known(&key, &Value::from(self.facts_of_profile(finding)))
         };
-        let mut told = facts(finding);
-        let why = match reason.map(clause).transpose()?.flatten() {
-            Some(why) => Some(why),
-            None => self.why_by_operator(finding)?,
-        };
-        told.insert("why".into(), why.map_or_else(|| Value::from(""), safe));
-        let whole = self.writer.phrase_if_known("headline_performance_slower", &Value::from(told))?;
-        whole.map_or_else(|| self.headline_of_finding(finding), Ok)
+        match reason.map(clause).transpose()?.flatten() {
+            Some(why) => Ok(Some(why)),
+            None => self.why_by_operator(finding),
+        }
+    }
+
+    fn facts_of_profile(&self, finding: &Finding) -> BTreeMap<String, Value> {
+        finding.facts.iter().map(|(name, fact)| (name.clone(), self.writer.fact(name, fact))).collect()
     }
 
     /// Phrase about the operator that adds most, if no finding explains the growth.

@@ -50,6 +50,11 @@ impl Trend {
         self.steps.len()
     }
 
+    /// The steps.
+    pub(super) fn steps(&self) -> &[u64] {
+        &self.steps
+    }
+
     /// Whether there is no step.
     pub fn is_empty(&self) -> bool {
         self.steps.is_empty()
