@@ -274,6 +274,6 @@ fn a_result_that_was_edited_is_not_rendered_again() {
         let mut edited = honest.clone();
         *edited.pointer_mut(place).expect(place) = value;
         let ran = render(&edited);
-        assert!(ran.code == 0 && ran.text.contains("The loss leaves the"), "{place}: {}", ran.text);
+        assert!(ran.code == 0 && ran.text.contains("The loss diverges from the"), "{place}: {}", ran.text);
     }
 }

@@ -63,9 +63,9 @@ static SENTENCES: LazyLock<Vec<Sentence>> = LazyLock::new(|| {
 ///
 /// ```
 /// use precision_gate::language::Language;
-/// use precision_gate::report::sentences::said;
+/// use precision_gate::report::sentences::in_language;
 ///
-/// let text = said("gpu/a.npy: holds 12 bytes, its header promises 16", Language::Zh);
+/// let text = in_language("gpu/a.npy: holds 12 bytes, its header promises 16", Language::Zh);
 /// assert_eq!(text, "gpu/a.npy：实有 12 字节，文件头声明 16 字节");
 /// ```
 pub fn in_language(text: &str, language: Language) -> Cow<'_, str> {

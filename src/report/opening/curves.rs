@@ -131,7 +131,10 @@ impl Builder<'_> {
         }
         let others =
             || curves(&self.result.checks).filter(|other| other.mode == rl::MODE && other.role != Some(Role::Reward));
-        let off = others().filter(|other| other.verdict >= Verdict::Warn).filter_map(|other| {
+        // A reward that drops at one step is not what a policy that drifts learns: only what fails is looked at before the reward.
+        let drops = finding.facts.get("course") == Some(&Fact::Text("drops".into()));
+        let least = if drops { Verdict::Fail } else { Verdict::Warn };
+        let off = others().filter(|other| other.verdict >= least).filter_map(|other| {
             let rule = curve::deciding_rule(other)?;
             let mut own = self.result.counting().filter(|own| own.severity >= Severity::Warn);
             Some((other, rule, own.find(|own| own.place == other.name())?))
