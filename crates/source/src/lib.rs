@@ -2,7 +2,7 @@
 //! same numbers in two runs, or computes wrong ones.
 //!
 //! Nothing is run or imported. [`lint`] looks at the files of one tree; a program that reads files itself, on many threads,
-//! or judges the lines of a change, asks [`rules::look`] for each file and [`rules::broken`] for what holds in the tree.
+//! or judges the lines of a change, asks [`rules::look_at_module`] for each file and [`rules::broken`] for what holds in the tree.
 //!
 //! ```
 //! let broken = precision_gate_source::lint([("train.py", "import torch\ntorch.backends.cudnn.benchmark = True\n")])?;

@@ -1,6 +1,6 @@
 //! Rules over the files of a tree.
 //!
-//! A file is looked at by itself ([`look`]), which gives places that break a rule if the rest of the tree is as the rule
+//! A file is looked at by itself ([`look_at_module`]), which gives places that break a rule if the rest of the tree is as the rule
 //! demands. [`broken`] keeps those that hold and takes out what a comment accepts. One rule has one file here; docs/source.md
 //! has the rules with examples.
 
