@@ -71,7 +71,7 @@ impl Room {
         Ok(offset)
     }
 
-    /// Fills `buffer` with the bytes at `offset` that [`put`](Self::put) wrote.
+    /// Fills `buffer` with the bytes at `offset` that [`store`](Self::store) wrote.
     ///
     /// # Errors
     /// Errors of the disk.
