@@ -260,6 +260,7 @@ pub(crate) fn make_folder(path: &Path) -> Result<()> {
 }
 
 /// Flag that opens a file only where it is not a link.
+#[cfg(feature = "network")]
 pub(crate) fn no_link() -> i32 {
     rustix::fs::OFlags::NOFOLLOW.bits().cast_signed()
 }
