@@ -85,10 +85,8 @@ impl Ends {
 
     /// Both ends and the mean moved by the same distance.
     fn shift(&self) -> Option<Statement> {
-        let [max, min, mean] = [0, 1, 2].map(|at: usize| match (self.candidate.get(at), self.baseline.get(at)) {
-            (Some(candidate), Some(baseline)) => candidate - baseline,
-            _ => f64::NAN,
-        });
+        let ([max, min, mean], [other_max, other_min, other_mean]) = (self.baseline, self.candidate);
+        let [max, min, mean] = [other_max - max, other_min - min, other_mean - mean];
         let is_shift = self.is_apart(max, 0.0) && self.is_same(max, min) && self.is_same(max, mean);
         is_shift.then(|| Statement::new("values-shifted").with("shift", mean))
     }

@@ -6,7 +6,9 @@ use super::wiring::GateCheck;
 use crate::compare::tokens::{self as compare, SideMeasure, TokenMeasure};
 use crate::fetch::progress::Progress;
 use crate::judge::rule::artifacts::{DAMAGED, NEEDS_BASELINE};
-use crate::judge::tokens::{BaselineReference, JudgedTokens, Noise, TokensContext, judge_across, judge_own, rules};
+use crate::judge::tokens::{
+    BaselineReference, JudgedTokens, Noise, TokensContext, judge_across, judge_own, note_quantity_off, rules,
+};
 use crate::policy::Policy;
 use crate::read::tokens::{self as read, OpenedTables, TokensFile};
 use crate::result::finding::Finding;
@@ -91,28 +93,12 @@ fn check(baseline: &Inventory, candidate: &Inventory, policy: &Policy, progress:
         compare::measure_across_sides(&records.baseline.opened.tables, &records.candidate.opened.tables, noise.nats);
     let judged = all.iter().map(|across| (across, is_own));
     judge_shared(&mut outcome, &records.candidate, judged, context, differences);
-    note_quantity_off(&mut outcome);
-    outcome
-}
-
-/// Adds to findings about single answers which of engine and trainer is off, where the other one agrees with the baseline's.
-fn note_quantity_off(outcome: &mut CheckOutcome) {
     let units = outcome.check.units.iter().filter_map(|unit| match unit {
-        Unit::Logprobs(unit) if unit.side == LogprobsSide::Across && unit.tokens > 0 => Some(unit),
+        Unit::Logprobs(unit) => Some(&**unit),
         _ => None,
     });
-    let (off, agree): (Vec<_>, Vec<_>) = units.partition(|unit| unit.sequences_off > 0);
-    let agrees = |quantity: &str| agree.iter().any(|unit| unit.quantity == quantity);
-    let Some(first) = off.first() else { return };
-    let other = if first.quantity == "engine" { "trainer" } else { "engine" };
-    if off.iter().any(|unit| unit.quantity != first.quantity) || !agrees(other) {
-        return;
-    }
-    let off = first.quantity.clone();
-    let about_answers = outcome.observations.iter_mut().map(|seen| &mut seen.finding);
-    for finding in about_answers.filter(|finding| finding.is(&rules::SEQUENCES_OFF)) {
-        finding.facts.insert("off".into(), off.as_str().into());
-    }
+    note_quantity_off(units, outcome.observations.iter_mut().map(|seen| &mut seen.finding));
+    outcome
 }
 
 /// Judges the answers that both sides have. Where the candidate's own comparison decides, different answers are no fault.

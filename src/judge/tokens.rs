@@ -15,5 +15,6 @@ pub use cause::TokenCause;
 pub use groups::RankClass;
 pub use noise::Noise;
 pub use rules::RULES;
+pub(crate) use told::note_quantity_off;
 pub use unit::{BaselineReference, JudgedTokens, TokensContext};
 pub(crate) use unit::{judge_across, judge_own};

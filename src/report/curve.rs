@@ -1,13 +1,15 @@
 //! Functions that pictures and diagrams of a curve share.
 
 use super::ends;
-use crate::judge::loss::rl;
+use crate::judge::loss::{code, rl};
+use crate::judge::rule::Rule;
 use crate::kind::Role;
 use crate::result::GateResult;
+use crate::result::finding::Finding;
 use crate::result::number::Number;
 use crate::result::outcome::{LimitDirection, RuleOutcome};
 use crate::result::unit::{AnyUnit, Check, CurveUnit, curves};
-use crate::verdict::{CheckId, Verdict};
+use crate::verdict::{CheckId, Severity, Verdict};
 
 /// The curve that a report shows first: the worst one, and of equally bad ones the first, since the plain loss comes first.
 pub(crate) fn leading_curve(result: &GateResult) -> Option<&CurveUnit> {
@@ -26,6 +28,15 @@ pub(crate) fn leading_curve(result: &GateResult) -> Option<&CurveUnit> {
 pub(super) fn is_judged_by(result: &GateResult, id: CheckId) -> bool {
     let own = |check: &&Check| check.id == id;
     result.checks.iter().find(own).is_some_and(has_curves)
+}
+
+/// The failing finding that a curve is NaN or infinite on the candidate alone; where its log shows none, that the log hides it.
+pub(super) fn broken_finding<'a>(result: &'a GateResult, unit: &CurveUnit) -> Option<&'a Finding> {
+    let own = |rule: &Rule| {
+        let mut failing = result.counting().filter(|finding| finding.severity >= Severity::Fail);
+        failing.find(|finding| finding.is(rule) && finding.place == unit.name())
+    };
+    own(&code::NON_FINITE).or_else(|| own(&code::HIDDEN_FAILURE))
 }
 
 /// Whether a check judged curves.

@@ -2,6 +2,7 @@
 
 use minijinja::{Value, context};
 
+use super::curve;
 use super::messages::Language;
 use super::writer::{Writer, safe};
 use crate::error::Result;
@@ -30,12 +31,12 @@ pub(super) fn has_explanation(result: &GateResult) -> bool {
     explained(result).next().is_some()
 }
 
-/// The course of the candidate in one paragraph; `None` if it explains no finding that counts, or only names the steps that the
-/// sentences before it (`told`) name.
+/// The course of the candidate in one paragraph; `None` if it explains no finding that counts, or says only from which step on the
+/// curve is broken that the headline, or the line under it, names.
 ///
 /// # Errors
 /// Errors of a text.
-pub(super) fn course_paragraph(result: &GateResult, writer: &Writer, told: &[&Value]) -> Result<Option<Value>> {
+pub(super) fn course_paragraph(result: &GateResult, writer: &Writer) -> Result<Option<Value>> {
     let Some(timeline) = result.timeline.as_ref().filter(|_| has_explanation(result)) else { return Ok(None) };
     let course = &timeline.candidate;
     let mut parts: Vec<String> = Vec::new();
@@ -49,7 +50,10 @@ pub(super) fn course_paragraph(result: &GateResult, writer: &Writer, told: &[&Va
         parts.extend(scale(course, writer)?);
     }
     let broken = [course.first_non_finite_gradient, course.first_non_finite_loss];
-    if parts.is_empty() && course.ended.is_none() && broken.into_iter().flatten().all(|step| names(told, step)) {
+    if parts.is_empty()
+        && course.ended.is_none()
+        && broken.into_iter().flatten().all(|step| told_step(result) == Some(step))
+    {
         return Ok(None);
     }
     match (course.first_non_finite_gradient, course.first_non_finite_loss) {
@@ -77,12 +81,10 @@ pub(super) fn course_paragraph(result: &GateResult, writer: &Writer, told: &[&Va
     Ok(Some(safe(writer.phrase("timeline_paragraph", &context! { text => safe(text) })?)))
 }
 
-/// Whether one of the sentences holds the number of a step.
-fn names(told: &[&Value], step: u64) -> bool {
-    let number = step.to_string();
-    let holds =
-        |text: &Value| text.to_string().split(|letter: char| !letter.is_ascii_digit()).any(|part| part == number);
-    told.iter().any(|text| holds(text))
+/// The step from which on the curve that represents the run is NaN or infinite, or hides that.
+fn told_step(result: &GateResult) -> Option<u64> {
+    let broken = curve::broken_finding(result, curve::leading_curve(result)?)?;
+    broken.text("step")?.parse().ok()
 }
 
 /// The decrease of the loss scale from its highest value to its value at the end, in words.

@@ -152,7 +152,7 @@ impl View {
         let opening = Opening::new(result, writer)?;
         let mut notes = standing.notes(&opening.headline)?;
         notes.extend(layouts::layout_note(result, writer)?);
-        notes.extend(timeline::course_paragraph(result, writer, &[&opening.headline, &opening.others])?);
+        notes.extend(timeline::course_paragraph(result, writer)?);
         notes.extend(source_rules::confirmation_sentences(result, writer)?);
         if result.report_only {
             let blocks = matches!(result.verdict, Verdict::Fail | Verdict::Incomplete);

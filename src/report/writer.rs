@@ -193,8 +193,21 @@ impl Writer {
         escape::prose(&sentences::in_language(text, self.language), self.target)
     }
 
-    fn facts<'a>(&self, facts: &'a BTreeMap<String, Fact>) -> BTreeMap<&'a str, Value> {
-        facts.iter().map(|(name, fact)| (name.as_str(), self.fact(name, fact))).collect()
+    /// Facts as templates see them; `other_side` beside `side` is the other run.
+    pub(super) fn facts<'a>(&self, facts: &'a BTreeMap<String, Fact>) -> BTreeMap<&'a str, Value> {
+        let mut all: BTreeMap<&str, Value> =
+            facts.iter().map(|(name, fact)| (name.as_str(), self.fact(name, fact))).collect();
+        all.extend(facts.get("side").and_then(|side| self.other_side(side)).map(|other| ("other_side", other)));
+        all
+    }
+
+    /// The name of the run that the fact `side` does not name.
+    pub(super) fn other_side(&self, side: &Fact) -> Option<Value> {
+        match side {
+            Fact::Text(side) if side == "baseline" => self.side("candidate"),
+            Fact::Text(side) if side == "candidate" => self.side("baseline"),
+            _ => None,
+        }
     }
 
     /// A fact as templates see it; `name` is what the finding calls it.

@@ -103,3 +103,20 @@ pub(super) fn loud_sequences_finding(unit: &LogprobsUnit, loudness: &Loudness<'_
         None => finding.with("pattern", "sequences"),
     })
 }
+
+/// Adds to findings about single answers which of engine and trainer is off, where the other one agrees with the baseline's.
+pub(crate) fn note_quantity_off<'a>(
+    units: impl Iterator<Item = &'a LogprobsUnit>,
+    findings: impl Iterator<Item = &'a mut Finding>,
+) {
+    let across = units.filter(|unit| unit.side == LogprobsSide::Across && unit.tokens > 0);
+    let (off, agree): (Vec<_>, Vec<_>) = across.partition(|unit| unit.sequences_off > 0);
+    let Some(first) = off.first() else { return };
+    let other = if first.quantity == "engine" { "trainer" } else { "engine" };
+    let is_alone = off.iter().all(|unit| unit.quantity == first.quantity);
+    if is_alone && agree.iter().any(|unit| unit.quantity == other) {
+        for finding in findings.filter(|finding| finding.is(&rules::SEQUENCES_OFF)) {
+            finding.facts.insert("off".into(), first.quantity.as_str().into());
+        }
+    }
+}

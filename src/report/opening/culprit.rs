@@ -309,10 +309,7 @@ impl Builder<'_> {
         finding: &Finding,
         culprit: Option<&Culprit>,
     ) -> Result<()> {
-        if let Some(Fact::Text(side)) = side {
-            let other = if side == "baseline" { "candidate" } else { "baseline" };
-            facts.insert("other_side", self.writer.fact("side", &Fact::from(other)));
-        }
+        facts.extend(side.and_then(|side| self.writer.other_side(side)).map(|other| ("other_side", other)));
         if let Some(side) = broken_side(finding) {
             facts.insert("broken_side", self.writer.fact("side", &Fact::from(side)));
         }

@@ -173,8 +173,7 @@ impl Builder<'_> {
             return self.not_finite(unit, broken, [&metric, &subject]);
         }
         if let Some(key) = headline_in_rl(unit, finding) {
-            let told = finding.facts.iter().map(|(name, fact)| (name.as_str(), self.writer.fact(name, fact)));
-            let mut facts: BTreeMap<&str, Value> = told.collect();
+            let mut facts = self.writer.facts(&finding.facts);
             facts.entry("step").or_insert_with(|| "".into());
             facts.extend([("metric", metric), ("subject", subject)]);
             return self.writer.phrase(key, &Value::from(facts));
@@ -317,15 +316,9 @@ impl Builder<'_> {
         unit: &CurveUnit,
         [hidden_key, open_key]: [&str; 2],
     ) -> Result<Option<(String, String)>> {
-        let own = |rule: &Rule| {
-            let mut own = self.result.counting().filter(|finding| finding.severity >= Severity::Fail);
-            own.find(|finding| finding.is(rule) && finding.place == unit.name())
-        };
-        let open = own(&curve_rules::NON_FINITE);
-        let hidden = own(&curve_rules::HIDDEN_FAILURE).filter(|_| open.is_none());
-        let Some(finding) = hidden.or(open) else { return Ok(None) };
+        let Some(finding) = curve::broken_finding(self.result, unit) else { return Ok(None) };
         let fact = |name: &str| finding.facts.get(name).map(|fact| self.writer.fact(name, fact));
-        let key = if hidden.is_some() { hidden_key } else { open_key };
+        let key = if finding.is(&curve_rules::HIDDEN_FAILURE) { hidden_key } else { open_key };
         let [count, logged, gradient] = ["count", "logged", "gradient"].map(fact);
         let said = self.writer.phrase(key, &context! { count, logged, gradient })?;
         Ok(Some((said, self.writer.phrase("row_from_step", &context! { step => fact("step") })?)))

@@ -1,7 +1,5 @@
 //! A profile in the opening: how much longer a step takes, why, and what to do.
 
-use std::collections::BTreeMap;
-
 use minijinja::{Value, context};
 
 use super::builder::{Builder, Columns, EvidenceRow, MOST_REASONS, Opening, rows_for_leading_check};
@@ -56,9 +54,9 @@ impl Builder<'_> {
 
     /// `A step takes 18 % longer on the NPU: FlashAttentionScore was replaced by 24 calls of ...`
     fn headline_of_slower(&self, finding: &Finding, reason: Option<&Finding>) -> Result<String> {
-        let mut told = self.facts_of_profile(finding);
+        let mut told = self.writer.facts(&finding.facts);
         let why = self.why_slower(finding, reason)?;
-        told.insert("why".into(), why.map_or_else(|| Value::from(""), safe));
+        told.insert("why", why.map_or_else(|| Value::from(""), safe));
         let whole = self.writer.phrase_if_known("headline_performance_slower", &Value::from(told))?;
         whole.map_or_else(|| self.headline_of_finding(finding), Ok)
     }
@@ -70,16 +68,12 @@ impl Builder<'_> {
             if phrases::find(&key, self.writer.language()).is_none() {
                 return Ok(None);
             }
-            self.writer.phrase_if_known(&key, &Value::from(self.facts_of_profile(finding)))
+            self.writer.phrase_if_known(&key, &Value::from(self.writer.facts(&finding.facts)))
         };
         match reason.map(clause).transpose()?.flatten() {
             Some(why) => Ok(Some(why)),
             None => self.why_by_operator(finding),
         }
-    }
-
-    fn facts_of_profile(&self, finding: &Finding) -> BTreeMap<String, Value> {
-        finding.facts.iter().map(|(name, fact)| (name.clone(), self.writer.fact(name, fact))).collect()
     }
 
     /// Phrase about the operator that adds most, if no finding explains the growth.
