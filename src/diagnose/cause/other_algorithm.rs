@@ -52,8 +52,7 @@ fn in_dump(context: &DumpContext<'_>) -> Option<Diagnosis> {
     let code = if suspect.value.kind == TensorKind::Value { "saved-value" } else { "same-call" };
     let agree = Statement::new(code).with("op", suspect.culprit.op.as_str()).with("error", suspect.error());
     if let Some(formula) = formula::fitting_formula(context, &suspect, data.as_deref()) {
-        let arguments: Vec<String> =
-            formula_arguments(suspect.api()).iter().map(|argument| (*argument).to_owned()).collect();
+        let arguments = formula_arguments(&suspect.culprit.op);
         let action = Statement::new("other-formula").with("op", suspect.culprit.op.as_str());
         let action = if arguments.is_empty() { action } else { action.with("arguments", arguments) };
         // A constant fitted to a few statistics is only one guess among many.

@@ -234,7 +234,7 @@ fn about(row: &JudgedRow) -> Option<Finding> {
 /// Adds the similarity of an output that is another result, and the arguments that set the operator's formula.
 fn with_other_result(finding: Finding, row: &JudgedRow) -> Finding {
     let Some(similarity) = row.other_result else { return finding };
-    let arguments: Vec<String> = formula_arguments(&row.api).iter().map(|name| (*name).to_owned()).collect();
+    let arguments = formula_arguments(&operation(row));
     let finding = finding.with("similarity", similarity);
     if arguments.is_empty() { finding } else { finding.with("arguments", arguments) }
 }

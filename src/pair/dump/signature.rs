@@ -76,6 +76,12 @@ fn overloads(baseline: Operation<'_>, candidate: Operation<'_>) -> Option<&'stat
     SIGNATURES.get(left.base.as_str()).filter(|_| is_call).map(Vec::as_slice)
 }
 
+/// Whether a function takes an argument of this name; `None` for a function whose signature is not known.
+pub(crate) fn takes_argument(call: &str, name: &str) -> Option<bool> {
+    let overloads = SIGNATURES.get(call)?;
+    Some(overloads.iter().any(|overload| overload.parameters.iter().any(|parameter| parameter.name == name)))
+}
+
 /// The overload that fits both calls; `None` where there is none, or their function is not known.
 pub(super) fn common_signature(baseline: Operation<'_>, candidate: Operation<'_>) -> Option<&'static Signature> {
     let [left, right] = [baseline, candidate].map(given);
