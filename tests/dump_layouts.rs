@@ -223,6 +223,7 @@ fn layouts_and_what_they_do_to_a_dump_are_told() {
         ("equal-tp2-backward-reduce", "missing-collective"),
         ("padding-in-loss-tp4", "padding"),
         ("same-mask-tp2-tensor", "same-mask"),
+        ("cp-position-rank1", "wrong-positions"),
         ("kv-order-rank1-tensor", "wrong-split"),
     ] {
         let Some((case, sides)) = cases.iter().find(|(case, _)| case.ends_with(name)) else {

@@ -54,6 +54,7 @@ mod token_row;
 mod trainable_differs;
 mod truncated_sampling;
 mod updates_skipped;
+mod wrong_positions;
 mod wrong_split;
 mod wrong_weights_or_data;
 mod zero_gradient;
@@ -63,7 +64,7 @@ pub(super) use operator_inaccurate::add_operator_evidence;
 pub(crate) use zero_gradient::GRADIENT_OF_INDEX;
 
 /// Every cause, the more specific before the more general: of two equally certain ones, the first is reported first.
-pub const ALL: [&Cause; 54] = [
+pub const ALL: [&Cause; 55] = [
     &missing_collective::CAUSE,
     &padding::CAUSE,
     &prompt::CAUSE,
@@ -97,6 +98,7 @@ pub const ALL: [&Cause; 54] = [
     &gradient_reduction::CAUSE,
     &optimizer_differs::CAUSE,
     &same_mask::CAUSE,
+    &wrong_positions::CAUSE,
     &wrong_split::CAUSE,
     &other_tensor::CAUSE,
     &permuted::CAUSE,

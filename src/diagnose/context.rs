@@ -137,7 +137,7 @@ impl<'a> Suspect<'a> {
 
     /// The API name of the call: `linear` for `Functional.linear`, the class `Linear` for a module.
     pub(super) fn api(&self) -> &str {
-        api_of(&self.name.base)
+        self.name.function()
     }
 
     /// Whether the culprit's finding is of one of `rules`.
@@ -179,15 +179,6 @@ impl<'a> Suspect<'a> {
             }
             _ => None,
         })
-    }
-}
-
-/// API name of a call: `linear` for `Functional.linear`, also where an old dump joined the parts with `_`; the class of
-/// a module.
-pub(super) fn api_of(base: &str) -> &str {
-    match base.rsplit_once('.') {
-        Some((_, api)) => api,
-        None => base.split_once('_').map_or(base, |(_, api)| api),
     }
 }
 

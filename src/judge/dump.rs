@@ -8,6 +8,7 @@
 pub mod alone;
 mod coverage;
 mod decomposition;
+pub(crate) mod domain;
 pub mod element_limits;
 pub mod flow;
 mod input;

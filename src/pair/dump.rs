@@ -17,7 +17,7 @@ pub use names::DumpNames;
 pub use prefix::{ModulePrefix, PrefixReading};
 pub(crate) use renaming::rename_module;
 pub use renaming::{NameTranslations, RenamedOperation, Renaming};
-pub(crate) use signature::{bind_arguments, takes_argument};
+pub(crate) use signature::{argument_of, bind_arguments, takes_argument};
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};

@@ -19,10 +19,14 @@ const FRAMEWORKS: [&str; 8] = [
     "/deepspeed/",
 ];
 
+/// File of PyTorch in which every module is called, and the functions that do it; a source checkout may lie in any folder.
+const MODULE_CALLS: (&str, [&str; 3]) = ("module.py", ["_wrapped_call_impl", "_call_impl", "inner"]);
+
 /// Whether a recorded frame stands in the code of a framework.
 pub(crate) fn is_framework_frame(text: &str) -> bool {
     let path = text.split_once(", line ").map_or(text, |(path, _)| path);
     FRAMEWORKS.iter().any(|folder| path.contains(folder))
+        || StackFrame::parse(text).is_some_and(|frame| frame.calls_module())
 }
 
 /// One frame of a call stack.
@@ -52,8 +56,18 @@ impl StackFrame {
         })
     }
 
+    /// Whether it is the way of PyTorch from the call of a module to its `forward`.
+    fn calls_module(&self) -> bool {
+        let (file, functions) = MODULE_CALLS;
+        let is_file = self.file.rsplit(['/', '\\']).next() == Some(file);
+        is_file && functions.contains(&self.function.as_str())
+    }
+
     /// Whether the frame lies in an installed library or in Python itself.
     pub(crate) fn is_library(&self) -> bool {
+        if self.calls_module() {
+            return true;
+        }
         let path = format!("/{}", self.file.replace('\\', "/").trim_start_matches('/'));
         LIBRARIES.iter().any(|part| if *part == "<" { self.file.starts_with('<') } else { path.contains(part) })
     }

@@ -1,6 +1,6 @@
 //! Element types differ: a cast that is missing or extra on one side.
 
-use super::super::context::{DumpContext, api_of};
+use super::super::context::DumpContext;
 use super::super::entry::Cause;
 use crate::judge::dump::rules as dump_rules;
 use crate::read::dump::name::OpName;
@@ -25,7 +25,7 @@ fn missing_cast(finding: &Finding) -> Option<Statement> {
     else {
         return None;
     };
-    let is_cast = |name: &&String| CASTS.contains(&api_of(&OpName::parse(name).base));
+    let is_cast = |name: &&String| CASTS.contains(&OpName::parse(name).function());
     let cast = operations.iter().find(is_cast)?;
     Some(Statement::new("cast-missing").with("op", cast.as_str()).with("side", side.as_str()))
 }

@@ -3,19 +3,20 @@
 //! The walk over ranks and collectives (`docs/dump.md`, The first wrong operation) has been done by then: the culprit is the first
 //! of its unit, and a rank that only received it has none.
 
-use super::super::context::{DumpContext, Suspect, api_of};
+use super::super::context::{DumpContext, Suspect};
 use super::super::curves::RunCurves;
 use super::super::entry::{ACCURACY_NOTES, Cause};
 use super::super::evidence::finding_as_evidence;
 use super::super::value_pair::ValuePair;
 use super::saturation::saturated_side;
 use crate::judge::config::rules as config_rules;
+use crate::judge::dump::domain::{self, OutsideDomain};
 use crate::judge::dump::rules as dump_rules;
 use crate::judge::loss::code as curve_rules;
 use crate::judge::tokens::rules::NON_FINITE;
 use crate::kind::TensorKind;
-use crate::read::dump::name::{Direction, OpName};
-use crate::read::dump::{Leaf, LeafValue, TensorRecord};
+use crate::read::dump::Leaf;
+use crate::read::dump::name::OpName;
 use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
 use crate::verdict::Side;
 
@@ -42,46 +43,18 @@ fn on_one_side(context: &DumpContext<'_>) -> Option<Diagnosis> {
     let evidence = Statement::new("not-a-number-on-one-side").with("side", side).with("op", culprit.op.as_str());
     let dump = if side == "candidate" { context.input.candidate } else { context.input.baseline };
     let operation = dump.operations.iter().find(|operation| operation.name == culprit.op);
-    let outside = operation.and_then(|operation| {
-        let inputs = operation.leaves.iter().filter(|leaf| leaf.kind == TensorKind::Input);
-        let exponent = operation.leaves.iter().find_map(exponent_of);
-        outside_domain(&culprit.op, inputs.filter_map(Leaf::record), exponent)
-    });
+    let outside = operation.and_then(domain::of_operation).map(|outside| outside_statement(&culprit.op, outside));
     let diagnosis = Diagnosis::new(&CAUSE, culprit.tensor.as_str(), Sureness::Certain).because(evidence);
     let code = if outside.is_some() { "outside-domain-on-one-side" } else { "overflow-on-one-side" };
     let advice = Statement::new(code).with("side", side).with("op", culprit.op.as_str());
     Some(diagnosis.because_all(outside).advise(advice))
 }
 
-/// An input that goes beyond the numbers for which a function is defined: its largest or smallest value, and the bound.
-fn outside_domain<'r>(
-    op: &str,
-    mut inputs: impl Iterator<Item = TensorRecord<'r>>,
-    exponent: Option<f64>,
-) -> Option<Statement> {
-    let name = OpName::parse(op);
-    if name.direction.is_some_and(|direction| direction != Direction::Forward) {
-        return None;
-    }
-    let api = api_of(&name.base).trim_end_matches('_').to_owned();
-    let (lower, upper) = match api.as_str() {
-        "log" | "log2" | "log10" | "sqrt" | "rsqrt" => (0.0, f64::INFINITY),
-        "pow" | "__pow__" | "__ipow__" | "float_power" if exponent?.fract().abs() > 0.0 => (0.0, f64::INFINITY),
-        "log1p" => (-1.0, f64::INFINITY),
-        "acosh" | "arccosh" => (1.0, f64::INFINITY),
-        "acos" | "asin" | "arccos" | "arcsin" | "atanh" | "arctanh" => (-1.0, 1.0),
-        _ => return None,
-    };
-    let input = inputs.next()?;
-    let (max, min) = (input.max.as_f64()?, input.min.as_f64()?);
-    let (code, value, bound) = if min.is_finite() && min < lower {
-        ("input-below-domain", min, lower)
-    } else if max.is_finite() && max > upper {
-        ("input-above-domain", max, upper)
-    } else {
-        return None;
-    };
-    Some(Statement::new(code).with("api", api).with("end", value).with("bound", bound))
+/// An input that goes beyond the numbers for which a function is defined, in words.
+fn outside_statement(op: &str, outside: OutsideDomain) -> Statement {
+    let code = if outside.is_below() { "input-below-domain" } else { "input-above-domain" };
+    let api = OpName::parse(op).function().trim_end_matches('_').to_owned();
+    Statement::new(code).with("api", api).with("end", outside.end).with("bound", outside.bound)
 }
 
 fn on_both_sides(context: &DumpContext<'_>) -> Option<Diagnosis> {
@@ -112,17 +85,12 @@ fn on_both_sides(context: &DumpContext<'_>) -> Option<Diagnosis> {
         Diagnosis::new(&CAUSE, place, sureness).because(Statement::new(code).with("side", side).with("op", op));
     let inputs = suspect.inputs().filter(|both| both.kind == TensorKind::Input);
     let records = inputs.filter_map(|both| if side == "candidate" { both.candidate } else { both.baseline }.record());
-    match outside_domain(op, records, suspect.candidate.leaves.iter().find_map(exponent_of)).filter(|_| !spreads) {
-        Some(outside) => Some(diagnosis.because(outside).advise(Statement::new("outside-domain").with("op", op))),
+    let exponent = domain::exponent(suspect.candidate);
+    match domain::outside_domain(op, records, exponent).filter(|_| !spreads) {
+        Some(outside) => Some(
+            diagnosis.because(outside_statement(op, outside)).advise(Statement::new("outside-domain").with("op", op)),
+        ),
         None => Some(diagnosis),
-    }
-}
-
-/// A number among the plain arguments of a call.
-fn exponent_of(leaf: Leaf<'_>) -> Option<f64> {
-    match leaf.value {
-        LeafValue::Plain { value, .. } if leaf.kind == TensorKind::Input => value.as_f64(),
-        _ => None,
     }
 }
 

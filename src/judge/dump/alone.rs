@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+use super::domain;
 use super::item::is_input;
 use super::poison::{is_mask, is_poisoned, is_poisoned_value, is_uninitialised, newly_poisoned_output, plain_number};
 use super::rules;
@@ -25,6 +26,12 @@ use crate::verdict::{CheckId, Side};
 
 /// Metric of a culprit: number of collectives before it, by which culprits of several ranks are put in order.
 pub(crate) const COLLECTIVES: &str = "collectives";
+
+/// Metric of a culprit: its input's largest or smallest value, where that lies outside of the function's domain.
+const INPUT_END: &str = "input_end";
+
+/// Metric of a culprit: the bound of its function's domain.
+const DOMAIN_BOUND: &str = "domain_bound";
 
 /// Calls that return the same data in another view: uninitialised memory stays uninitialised.
 const VIEWS: [&str; 16] = [
@@ -226,6 +233,13 @@ fn culprit_of(found: &Found<'_>, dump: &Dump, at: StepRank, masks: &HashMap<u64,
     let Found { order, operation, leaf, kind, collectives } = found;
     #[allow(clippy::cast_precision_loss, reason = "a count of operations")]
     let collectives = Number(*collectives as f64);
+    let mut metrics = BTreeMap::from([(COLLECTIVES.to_owned(), collectives)]);
+    if let Some(outside) =
+        domain::of_operation(*operation).filter(|_| *kind == CulpritKind::Visible(VisibleDefect::NonFinite))
+    {
+        metrics.insert(INPUT_END.to_owned(), Number(outside.end));
+        metrics.insert(DOMAIN_BOUND.to_owned(), Number(outside.bound));
+    }
     let rule = if kind.is_minor() { &rules::SATURATED } else { &rules::NON_FINITE };
     let tensor = leaf.row.to_string();
     let mut culprit = Culprit {
@@ -235,7 +249,7 @@ fn culprit_of(found: &Found<'_>, dump: &Dump, at: StepRank, masks: &HashMap<u64,
         op: operation.name.to_owned(),
         tensor,
         code: rule.code.to_owned(),
-        metrics: BTreeMap::from([(COLLECTIVES.to_owned(), collectives)]).into(),
+        metrics: metrics.into(),
         stack: stack_of(dump, operation.name),
         candidate: Some(show(*leaf)),
         mask: mask_of(*operation, masks).unwrap_or_default(),
@@ -274,6 +288,11 @@ pub(crate) fn culprit_finding(culprit: &Culprit) -> Finding {
         Some(shown) => {
             finding.with("candidate", format!("{} {:?} {}", shown.dtype, shown.shape, shown.values.join(", ")))
         }
+        None => finding,
+    };
+    let metric = |name: &str| culprit.metrics.get(name).map(|number| number.0);
+    let finding = match metric(INPUT_END).zip(metric(DOMAIN_BOUND)) {
+        Some((end, bound)) => finding.with("end", end).with("bound", bound),
         None => finding,
     };
     if culprit.mask.is_empty() { finding } else { finding.with("mask", culprit.mask.as_str()) }

@@ -18,6 +18,7 @@ use super::update::StepParameters;
 use super::walk;
 use crate::compare::dump::{Basis, LeafComparison, OperationComparison};
 use crate::judge::apply_policy::{Decision, decide, shown_places};
+use crate::pair::dump::argument_of;
 use crate::policy::Policy;
 use crate::policy::dump::Refinement;
 use crate::read::dump::name::{Direction, OpName};
@@ -375,6 +376,8 @@ impl<'a> View<'a> {
             op: suspect.operation.name.to_owned(),
             tensor: suspect.row.clone(),
             kind: CulpritKind::Tensor(suspect.leaf.kind),
+            argument: argument_of(suspect.operation, suspect.leaf, &self.input.candidate.operations)
+                .unwrap_or_default(),
             monitor: None,
             operator: None,
             performance: None,
@@ -442,16 +445,17 @@ fn most_telling(findings: Vec<Finding>, policy: &Policy) -> Vec<Finding> {
 /// The call stack of an operation; a backward operation has that of its forward operation.
 pub(super) fn stack_of(dump: &Dump, name: &str) -> Vec<String> {
     let Some(stacks) = &dump.stacks else { return Vec::new() };
-    let forward = || {
-        let parts = OpName::parse(name);
-        let call = parts.call.unwrap_or(0);
-        let api = format!("{}.{call}.forward", parts.base);
-        let module = format!("{}.forward.{call}", parts.base);
-        (parts.direction != Some(Direction::Forward))
-            .then(|| stacks.get(&api).or_else(|| stacks.get(&module)))
-            .flatten()
-    };
-    stacks.get(name).or_else(forward).map(|stack| stack.as_ref().clone()).unwrap_or_default()
+    let parts = OpName::parse(name);
+    let call = parts.call.unwrap_or(0);
+    let forward = [
+        format!("{}.{call}.forward", parts.base),
+        format!("{}.forward.{call}", parts.base),
+        format!("{}_{call}_forward", parts.base),
+    ];
+    // The own stack of a backward call holds no more than the line that starts the whole backward pass.
+    let of_forward = forward.iter().filter(|_| parts.direction != Some(Direction::Forward));
+    let stack = of_forward.map(String::as_str).chain([name]).find_map(|name| stacks.get(name));
+    stack.map(|stack| stack.as_ref().clone()).unwrap_or_default()
 }
 
 /// Kind of data that a dump holds: `tensor`, `md5`, `xor`, `statistics`, or another task's name.

@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 
 use crate::kind::TensorKind;
 use crate::read::dump::name::{Direction, OpName};
-use crate::read::dump::{Dump, Operation, Operations};
+use crate::read::dump::{Dump, Leaf, Operation, Operations};
 use crate::read::json::{Json, parse_bytes};
 
 /// One overload of a call.
@@ -82,6 +82,47 @@ pub(crate) fn takes_argument(call: &str, name: &str) -> Option<bool> {
     Some(overloads.iter().any(|overload| overload.parameters.iter().any(|parameter| parameter.name == name)))
 }
 
+/// Name of the argument that a value of a call is, or whose gradient it is; `None` where the signature does not tell. `operations` are
+/// those of the value's dump.
+pub(crate) fn argument_of(operation: Operation<'_>, leaf: Leaf<'_>, operations: &Operations) -> Option<String> {
+    let name = OpName::parse(operation.name);
+    match (name.direction?, leaf.kind) {
+        (Direction::Forward, TensorKind::Input) => argument_name(&name.base, leaf.row.below_operation()),
+        (Direction::Backward, TensorKind::Output) => argument_of_gradient(&name.base, operation.name, leaf, operations),
+        _ => None,
+    }
+}
+
+/// Name of the argument that a row below its operation holds, with the place in a list: `dim`, `tensors[1]`.
+fn argument_name(call: &str, row: &str) -> Option<String> {
+    let place = argument(row)?;
+    let of_position = || {
+        let overloads = SIGNATURES.get(call.replacen('_', ".", usize::from(!call.contains('.'))).as_str())?;
+        let mut names = overloads.iter().filter_map(|overload| overload.parameter(place)).map(|known| known.name);
+        names.next().filter(|name| names.all(|other| other == *name))
+    };
+    let name = if place.parse::<usize>().is_ok() { of_position()? } else { place };
+    let item = row.split_once(&format!(".{place}.")).map(|(_, item)| format!("[{item}]"));
+    Some(format!("{name}{}", item.unwrap_or_default()))
+}
+
+/// Name of the argument that a gradient belongs to: the only one of its shape. Hooks give the gradients of some calls in another order
+/// than the arguments, and that of a matrix transposed.
+fn argument_of_gradient(call: &str, backward: &str, gradient: Leaf<'_>, operations: &Operations) -> Option<String> {
+    let (before, after) = backward.rsplit_once("backward")?;
+    let forward = format!("{before}forward{after}");
+    let forward = operations.iter().find(|operation| operation.name == forward)?;
+    let shape = gradient.tensor()?.shape;
+    let only = |is_alike: &dyn Fn(&[u64]) -> bool| {
+        let inputs = forward.leaves.iter().filter(|leaf| leaf.kind == TensorKind::Input);
+        let mut alike = inputs.filter(|leaf| leaf.tensor().is_some_and(|record| is_alike(record.shape)));
+        alike.next().filter(|_| alike.next().is_none())
+    };
+    let is_transposed = |other: &[u64]| shape.len() == 2 && other.iter().rev().eq(shape);
+    let input = only(&|other| other == shape).or_else(|| only(&is_transposed))?;
+    argument_name(call, input.row.below_operation())
+}
+
 /// The overload that fits both calls; `None` where there is none, or their function is not known.
 pub(super) fn common_signature(baseline: Operation<'_>, candidate: Operation<'_>) -> Option<&'static Signature> {
     let [left, right] = [baseline, candidate].map(given);
@@ -111,7 +152,7 @@ fn given(operation: Operation<'_>) -> BTreeSet<&str> {
 
 /// The argument that a row below its operation belongs to.
 fn argument(row: &str) -> Option<&str> {
-    let rest = row.strip_prefix(".input.").or_else(|| row.strip_prefix(".kwargs."))?;
+    let rest = [".input.", "_input.", ".kwargs."].iter().find_map(|start| row.strip_prefix(start))?;
     Some(rest.split_once('.').map_or(rest, |(argument, _)| argument))
 }
 
@@ -198,6 +239,19 @@ mod tests {
         let given: BTreeSet<&str> = given.iter().copied().collect();
         let overloads = SIGNATURES.get(call).map(Vec::as_slice).unwrap_or_default();
         (0..overloads.len()).filter(|place| overloads.get(*place).is_some_and(|one| one.accepts(&given))).collect()
+    }
+
+    #[test]
+    fn an_argument_has_the_name_of_the_signature() {
+        for (call, row, name) in [
+            ("Functional.linear", ".input.1", Some("weight")),
+            ("Functional_embedding", "_input.1", Some("weight")),
+            ("Torch.cat", ".input.0.1", Some("tensors[1]")),
+            ("Functional.max_pool2d", ".input.ceil_mode", Some("ceil_mode")),
+            ("Custom.call", ".input.0", None),
+        ] {
+            assert_eq!(argument_name(call, row).as_deref(), name, "{call}{row}");
+        }
     }
 
     #[test]

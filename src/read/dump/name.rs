@@ -40,6 +40,14 @@ impl OpName {
         self.base.rsplit('.').next().unwrap_or(&self.base)
     }
 
+    /// Name of the called function, of a base whose parts are joined by dots or underscores: `linear` for `Functional_linear` too.
+    pub(crate) fn function(&self) -> &str {
+        match self.base.rsplit_once('.') {
+            Some((_, function)) => function,
+            None => self.base.split_once('_').map_or(&self.base, |(_, function)| function),
+        }
+    }
+
     /// Splits `name` into its parts.
     pub(crate) fn parse(name: &str) -> Self {
         Self::parse_joined(name, '.').or_else(|| Self::parse_joined(name, '_')).unwrap_or_else(|| Self {

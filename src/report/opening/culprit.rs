@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use minijinja::{Value, context};
 
 use super::builder::{Builder, Columns, Opening};
-use super::words::{capital, expression, tensor_and_index, without_direction};
+use super::words::{capital, expression, short_name, tensor_and_index, without_direction};
 use crate::diagnose::cause::GRADIENT_OF_INDEX;
 use crate::error::Result;
 use crate::judge::dump::rules as dump_rules;
@@ -317,10 +317,19 @@ impl Builder<'_> {
         let name = OpName::parse(op);
         let is_backward = name.direction == Some(Direction::Backward);
         let plain = op.trim_end_matches(".forward").trim_end_matches("_forward");
+        let short = short_name(op);
+        let plain = if without_direction(op) == short { plain } else { short };
         facts.insert("operation", safe(self.writer.name(plain)));
         facts.insert("is_backward", is_backward.into());
         let code = culprit.and_then(frame_of).and_then(|frame| expression(&frame.code));
-        let name = self.writer.name(code.as_deref().unwrap_or_else(|| without_direction(plain)));
+        let name = self.writer.name(code.as_deref().unwrap_or(short));
+        let is_own = |culprit: &&Culprit| {
+            facts.get("tensor") == Some(&self.writer.fact("tensor", &Fact::from(culprit.tensor.as_str())))
+        };
+        if let Some(culprit) = culprit.filter(is_own) {
+            let what = capital(&self.what(culprit)?);
+            facts.insert("tensor", spaced_word(&what, self.writer.language()));
+        }
         for (key, first) in [("subject", "subject_backward"), ("subject_first", "subject_backward_first")] {
             let subject = if is_backward {
                 self.writer.phrase(first, &context! { name => safe(name.clone()) })?

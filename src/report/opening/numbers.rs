@@ -4,14 +4,14 @@ use minijinja::context;
 
 use super::builder::{Builder, EvidenceRow};
 use super::culprit::frame_of;
-use super::words::{expression, without_direction};
+use super::words::{expression, short_name};
 use crate::error::Result;
 use crate::kind::TensorKind;
 use crate::read::dump::name::{Direction, OpName};
 use crate::report::messages::rounded;
 use crate::report::writer::safe;
 use crate::result::operation::Shown;
-use crate::result::unit::{Culprit, CulpritKind};
+use crate::result::unit::{Culprit, CulpritKind, ErrorPattern};
 use crate::verdict::Verdict;
 
 /// Fraction of a difference by which the difference of the rounded numbers may deviate.
@@ -30,6 +30,10 @@ impl Builder<'_> {
         let off = self.off(culprit)?;
         let ([baseline_text, candidate_text], note) = match (self.telling(baseline, candidate)?, off) {
             (Some(cells), off) => (cells, off.unwrap_or_default()),
+            // The same values in another order: an error without a value on either side shows a reader nothing.
+            (None, Some(_)) if culprit.location.as_ref().is_some_and(|place| place.pattern == ErrorPattern::Moved) => {
+                return Ok(None);
+            }
             // Nothing that was recorded tells the sides apart; only the tensors show the error.
             (None, Some(off)) => ([String::new(), String::new()], off),
             (None, None) => return Ok(None),
@@ -52,8 +56,8 @@ impl Builder<'_> {
         finding.map_or(self.result.verdict, |finding| finding.severity.verdict())
     }
 
-    /// The value in words: `gradient out of h[order]`.
-    fn what(&self, culprit: &Culprit) -> Result<String> {
+    /// The value in words: `gradient of weight, out of h[order]`.
+    pub(super) fn what(&self, culprit: &Culprit) -> Result<String> {
         let backward = OpName::parse(&culprit.op).direction == Some(Direction::Backward);
         let CulpritKind::Tensor(of) = culprit.kind else { return Ok(self.writer.name(&culprit.op)) };
         let kind = match of {
@@ -66,8 +70,16 @@ impl Builder<'_> {
             _ => "row_plain",
         };
         let code = frame_of(culprit).and_then(|frame| expression(&frame.code));
-        let name = safe(self.writer.name(code.as_deref().unwrap_or_else(|| without_direction(&culprit.op))));
-        self.writer.phrase(kind, &context! { name })
+        let name = match matches!(of, TensorKind::Parameter | TensorKind::ParameterGradient) {
+            true => parameter_name(culprit),
+            false => code.unwrap_or_else(|| short_name(&culprit.op).to_owned()),
+        };
+        let name = safe(self.writer.name(&name));
+        let argument = &culprit.argument;
+        // The first argument of most functions has a name that says nothing.
+        let argument = (!argument.is_empty() && !["input", "self"].contains(&argument.as_str()))
+            .then(|| safe(self.writer.name(argument)));
+        self.writer.phrase(kind, &context! { name, argument })
     }
 
     fn telling(&self, baseline: &Shown, candidate: &Shown) -> Result<Option<[String; 2]>> {
@@ -112,6 +124,9 @@ impl Builder<'_> {
         let number = |place: usize| numbers.get(place).map(|value| safe(signed_number(*value, digits)));
         if statistic == Statistic::Range {
             return match (number(0), number(1)) {
+                (Some(value), Some(low)) if value.to_string() == low.to_string() && numbers.len() > 2 => {
+                    self.writer.phrase("row_constant", &context! { value }).map(Some)
+                }
                 (Some(high), Some(low)) => self.writer.phrase("row_range", &context! { low, high }).map(Some),
                 (value, _) => Ok(value.map(|value| value.to_string())),
             };
@@ -119,6 +134,14 @@ impl Builder<'_> {
         let value = number(statistic.place());
         value.map(|value| self.writer.phrase(statistic.phrase(), &context! { value })).transpose()
     }
+}
+
+/// A module's parameter as models name it: `fc1.bias` of `Module.fc1.Linear.parameters_grad.0.bias`.
+fn parameter_name(culprit: &Culprit) -> String {
+    let below = culprit.tensor.strip_prefix(&culprit.op).unwrap_or_default();
+    let parameter = below.trim_start_matches(".parameters").trim_start_matches('.');
+    let module = short_name(&culprit.op);
+    if parameter.is_empty() { module.to_owned() } else { format!("{module}.{parameter}") }
 }
 
 /// A part of the recorded numbers that a row can show.

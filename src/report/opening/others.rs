@@ -64,8 +64,8 @@ impl Builder<'_> {
         for check in &self.result.checks {
             let left = account::not_judged(check, self.writer)?;
             if !left.is_empty() {
-                let name = self.writer.word(&format!("check_{}", check.id.as_str()))?;
-                parts.push(format!("{name} {left}"));
+                let check = safe(self.writer.word(&format!("check_{}", check.id.as_str()))?);
+                parts.push(self.writer.phrase("not_judged_check", &context! { check, left => safe(left) })?);
             }
         }
         if parts.is_empty() {

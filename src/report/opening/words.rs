@@ -12,6 +12,19 @@ pub(super) fn without_direction(op: &str) -> &str {
     [".forward", ".backward", "_forward", "_backward"].iter().find_map(|end| op.strip_suffix(end)).unwrap_or(op)
 }
 
+/// An operation's name in a headline: the path of a module in place of its record
+/// (`decoder.layers.0.mlp` of `Module.decoder.layers.0.mlp.MLP.forward.0`), any other without its direction.
+pub(super) fn short_name(op: &str) -> &str {
+    module_path(op).unwrap_or_else(|| without_direction(op))
+}
+
+fn module_path(op: &str) -> Option<&str> {
+    let record = ["Module.", "Cell."].iter().find_map(|prefix| op.strip_prefix(prefix))?;
+    let call = [".forward.", ".backward.", ".parameters_grad."].iter().find_map(|end| record.rfind(end))?;
+    let (path, _class) = record.get(..call)?.rsplit_once('.')?;
+    Some(path)
+}
+
 /// A sentence with a capital letter at its start; one that begins with a name stays.
 pub(super) fn capital(text: &str) -> String {
     // A Chinese sentence begins with a name as it is written.
@@ -79,6 +92,18 @@ mod tests {
             ("", None),
         ] {
             assert_eq!(expression(line).as_deref(), found, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_module_is_named_by_its_path() {
+        for (op, name) in [
+            ("Module.decoder.layers.0.mlp.MLP.forward.0", "decoder.layers.0.mlp"),
+            ("Module.head.Linear.parameters_grad.0", "head"),
+            ("Module.Linear.forward.0", "Module.Linear.forward.0"),
+            ("Functional.linear.7.forward", "Functional.linear.7"),
+        ] {
+            assert_eq!(short_name(op), name);
         }
     }
 

@@ -35,6 +35,9 @@ pub struct Culprit {
     pub tensor: String,
     /// Role in the operation; of a monitor, the kind of tensor.
     pub kind: CulpritKind,
+    /// The argument of the call that the value is, or whose gradient it is; empty where the signature does not tell.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub argument: String,
     /// The side that alone runs the operation; null where both do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub side: Option<Side>,
@@ -162,6 +165,7 @@ impl Culprit {
             op: String::new(),
             tensor: String::new(),
             kind,
+            argument: String::new(),
             side: None,
             code: String::new(),
             metrics: Metrics::default(),
