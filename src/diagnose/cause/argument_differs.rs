@@ -8,6 +8,7 @@ use crate::kind::TensorKind;
 use crate::read::dump::LeafValue;
 use crate::read::json::Json;
 use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
+use crate::verdict::Side;
 
 pub(super) const CAUSE: Cause = Cause { in_dump, ..Cause::new("argument-differs") };
 
@@ -19,14 +20,15 @@ fn in_dump(context: &DumpContext<'_>) -> Option<Diagnosis> {
     let place = suspect.culprit.tensor.as_str();
     // A parameter is trainable or not, whatever the call.
     let is_parameter = suspect.value.kind == TensorKind::Parameter;
-    let is_argument = suspect.has_finding_of(&[&dump_rules::ARGUMENT_DIFFERS]);
-    if is_argument || !is_parameter && suspect.has_finding_of(&[&dump_rules::REQUIRES_GRAD_DIFFERS]) {
-        let evidence = Statement::new("first-argument").with("op", suspect.culprit.op.as_str());
-        let evidence = match name_of(place).filter(|_| is_argument) {
-            Some(name) => evidence.with("named", name),
-            None => evidence,
-        };
-        return Some(Diagnosis::new(&CAUSE, place, Sureness::Certain).because(evidence));
+    let diagnosis = Diagnosis::new(&CAUSE, place, Sureness::Certain);
+    if suspect.has_finding_of(&[&dump_rules::ARGUMENT_DIFFERS]) {
+        return Some(diagnosis.because(named(Statement::new("first-argument"), &suspect)));
+    }
+    if !is_parameter && suspect.has_finding_of(&[&dump_rules::REQUIRES_GRAD_DIFFERS]) {
+        let is_trained = suspect.value.candidate.record().is_some_and(|record| record.requires_grad == Some(true));
+        let side = if is_trained { Side::Candidate } else { Side::Baseline };
+        let evidence = named(Statement::new("gradient-on-one-side").with("side", side.as_str()), &suspect);
+        return Some(diagnosis.because(evidence).advise(Statement::new("requires-grad-differs")));
     }
     let evidence = other_text(&suspect).filter(|_| {
         suspect.has_finding_of(&[
@@ -36,6 +38,16 @@ fn in_dump(context: &DumpContext<'_>) -> Option<Diagnosis> {
         ])
     })?;
     Some(Diagnosis::new(&CAUSE, place, Sureness::Certain).because(evidence))
+}
+
+/// Evidence about the culprit's call, with the argument's name where it is known.
+fn named(evidence: Statement, suspect: &Suspect<'_>) -> Statement {
+    let evidence = evidence.with("op", suspect.culprit.op.as_str());
+    let signature = Some(suspect.culprit.argument.as_str()).filter(|name| !name.is_empty());
+    match name_of(&suspect.culprit.tensor).or(signature) {
+        Some(name) => evidence.with("named", name),
+        None => evidence,
+    }
 }
 
 /// A text or number among the call's arguments that differs, as further evidence for a result or an input that differs.

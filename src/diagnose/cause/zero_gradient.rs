@@ -15,7 +15,7 @@ use crate::judge::loss::code as curve_rules;
 use crate::kind::TensorKind;
 use crate::read::dump::name::OpName;
 use crate::read::dump::{Dump, Leaf};
-use crate::read::frame::innermost_user_frame;
+use crate::read::frame::{innermost_model_frame, innermost_user_frame};
 use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
 
 /// Advice to rewrite an index whose backward pass gives zeros.
@@ -104,9 +104,10 @@ fn forward_sign(dump: &Dump, name: &OpName) -> Option<Statement> {
     })
 }
 
-/// The innermost own frame of a forward operation, as `file:line: code`; empty where no stack says.
+/// The line of the model, or of the user's own code, that makes a forward call, as `file:line: code`; empty where no stack says.
 fn frame_of(dump: &Dump, forward: &str) -> Option<String> {
-    let frame = innermost_user_frame(dump.stacks.as_ref()?.get(forward)?)?;
+    let stack = dump.stacks.as_ref()?.get(forward)?;
+    let frame = innermost_model_frame(stack).or_else(|| innermost_user_frame(stack))?;
     Some(format!("{}:{} {}", frame.file, frame.line, frame.code))
 }
 

@@ -323,12 +323,16 @@ impl Builder<'_> {
         facts.insert("is_backward", is_backward.into());
         let code = culprit.and_then(frame_of).and_then(|frame| expression(&frame.code));
         let name = self.writer.name(code.as_deref().unwrap_or(short));
-        let is_own = |culprit: &&Culprit| {
-            facts.get("tensor") == Some(&self.writer.fact("tensor", &Fact::from(culprit.tensor.as_str())))
-        };
-        if let Some(culprit) = culprit.filter(is_own) {
-            let what = capital(&self.what(culprit)?);
-            facts.insert("tensor", spaced_word(&what, self.writer.language()));
+        // A headline begins with the tensor, and has the parameter in its middle.
+        for (key, is_first) in [("tensor", true), ("parameter", false)] {
+            let is_own = |culprit: &&Culprit| {
+                facts.get(key) == Some(&self.writer.fact(key, &Fact::from(culprit.tensor.as_str())))
+            };
+            if let Some(culprit) = culprit.filter(is_own) {
+                let what = self.what(culprit)?;
+                let what = if is_first { capital(&what) } else { what };
+                facts.insert(key, spaced_word(&what, self.writer.language()));
+            }
         }
         for (key, first) in [("subject", "subject_backward"), ("subject_first", "subject_backward_first")] {
             let subject = if is_backward {
