@@ -17,6 +17,8 @@ import tempfile
 import made
 
 KINDS = ["dump of statistics", "dump of tensors, bfloat16", "training monitor", "curves, CSV", "log", "profile of an NPU"]
+# Items of a kind that takes too little time with those of the table.
+ITEMS = {"dump of tensors, bfloat16": 800}
 ALLOWED = 0.10
 # Processor times are told in hundredths: what takes less says nothing.
 LEAST = 0.2
@@ -50,7 +52,7 @@ def main():
         with tempfile.TemporaryDirectory(dir=asked.folder) as folder:
             folder = pathlib.Path(folder)
             make, items, _ = made.KINDS[kind]
-            make(folder, items)
+            make(folder, ITEMS.get(kind, items))
             once, this, again = least([asked.other, asked.this, asked.other], kind, folder, asked.rounds)
         other = (min(once[0], again[0]), min(once[1], again[1]))
         noise = abs(once[0] - again[0]) / max(other[0], LEAST)
