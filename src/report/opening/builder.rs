@@ -4,6 +4,7 @@ use minijinja::{Value, context};
 use serde::Serialize;
 
 use super::length;
+use super::words::capital;
 use crate::error::Result;
 use crate::report::escape::TextTarget;
 use crate::report::writer::{Writer, safe};
@@ -204,7 +205,7 @@ impl Builder<'_> {
         let is_about =
             |next: &&NextDump| !next_dump::is_of_curve(next) || curve::is_judged_by(self.result, finding.check);
         let Some(next) = self.result.next_dump.as_ref().filter(is_about) else { return Ok(None) };
-        let what = safe(next_dump::reason(next, self.writer)?);
+        let what = safe(capital(&next_dump::reason(next, self.writer)?));
         self.writer.phrase("next_dump_command", &context! { what }).map(Some)
     }
 
