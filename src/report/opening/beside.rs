@@ -14,8 +14,8 @@ use crate::report::writer::safe;
 use crate::report::{causes, checks, compared, curve, evaluation, next_dump, performance};
 use crate::result::diagnosis::Sureness;
 use crate::result::finding::{Fact, Finding};
-use crate::result::unit::{Check, profile_place};
-use crate::verdict::{CheckId, Severity, Verdict};
+use crate::result::unit::{Check, CulpritKind, profile_place};
+use crate::verdict::{Severity, Verdict};
 
 /// Rules about curves whose advice is a dump of the steps that differ.
 const ADVISE_DUMP: [&Rule; 10] = [
@@ -145,13 +145,16 @@ impl Builder<'_> {
         let lead = Lead::from_result(self.result);
         let is_before = match &lead {
             Lead::Settings(_) => true,
-            Lead::Culprit(culprit, ..) if matches!(culprit.check, CheckId::Dump | CheckId::Monitor) => {
+            // A single operator and a checkpoint have no step of this training.
+            Lead::Culprit(culprit, ..)
+                if culprit.operator.is_none()
+                    && matches!(culprit.kind, CulpritKind::Tensor(_) | CulpritKind::Monitor(_)) =>
+            {
                 let unit = curve::leading_curve(self.result);
                 let first = unit.and_then(|unit| unit.first_diverging_step);
                 // Logs count steps from 0 or from 1.
                 first.is_none_or(|first| culprit.step <= first.saturating_add(1))
             }
-            Lead::Culprit(culprit, ..) => culprit.check == CheckId::Checkpoint,
             _ => false,
         };
         is_by_dump && is_before && lead.check() != Some(finding.check)

@@ -116,8 +116,9 @@ impl Builder<'_> {
             return self.place_of_operator(operator);
         }
         let comma = self.writer.word("comma")?;
+        let name = self.tensor_name(culprit.check, &culprit.op)?;
         let mut place = vec![
-            self.tensor_name(culprit.check, &culprit.op)?,
+            if root_port(culprit.check, &culprit.op).is_some() { capital(&name) } else { name },
             self.writer.phrase("unit_step", &context! { step => culprit.step })?,
         ];
         if let Some(name) = name_in_baseline(culprit) {

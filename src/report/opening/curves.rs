@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use minijinja::{Value, context};
 
 use super::builder::{Builder, Columns, EvidenceRow, MOST_REASONS, Opening, rows_for_leading_check};
-use super::levels::{LevelCells, is_of_rl};
+use super::levels::{LevelCells, is_of_rl, is_ratio, times};
 use super::numbers::with_minus_sign;
 use super::words::{capital, uncapital};
 use crate::error::Result;
@@ -462,7 +462,8 @@ impl Builder<'_> {
 
 /// The headline of a run of reinforcement learning that failed, by what is to blame; `None` for what has none of its own.
 fn headline_in_rl(unit: &CurveUnit, finding: &Finding) -> Option<&'static str> {
-    const HEADLINES: [(&Rule, &str); 5] = [
+    const HEADLINES: [(&Rule, &str); 6] = [
+        (&curve_rules::RL_CLIP, "headline_rl_clip"),
         (&curve_rules::RL_TRUNCATION, "headline_rl_truncation"),
         (&curve_rules::RL_REWARD_DEAD, "headline_rl_dead"),
         (&curve_rules::RL_REWARD_LOWER, LOWER_REWARD),
@@ -495,23 +496,6 @@ fn told(outcome: &RuleOutcome) -> String {
         rule if HIGHER.contains(&rule) && !text.is_empty() => format!("+{text}"),
         _ => text,
     }
-}
-
-/// A value of a rule that is a ratio as a multiple, so that it is not taken for a value of the metric.
-pub(super) fn times(outcome: &RuleOutcome, text: String) -> String {
-    /// Largest multiple that is written out; a larger one means that the baseline is nearly 0.
-    const MOST: f64 = 1e6;
-    let is_ratio = is_ratio(outcome);
-    match text.parse::<f64>() {
-        Ok(ratio) if is_ratio && ratio > MOST => "> 1e6×".to_owned(),
-        _ if is_ratio && text.ends_with(|last: char| last.is_ascii_digit()) => format!("{text}×"),
-        _ => text,
-    }
-}
-
-/// Whether the value of a rule is a multiple.
-fn is_ratio(outcome: &RuleOutcome) -> bool {
-    outcome.rule.ends_with("_ratio") || outcome.rule.starts_with("entropy_")
 }
 
 /// Digits of a limit that was computed: two, unless it then reads like the value beyond it.

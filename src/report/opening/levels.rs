@@ -3,7 +3,6 @@
 use minijinja::{Value, context};
 
 use super::builder::Builder;
-use super::curves::times;
 use crate::error::Result;
 use crate::judge::loss::{code as curve_rules, rl};
 use crate::report::messages::{ratio, rounded};
@@ -29,7 +28,7 @@ const DIGITS: usize = 3;
 pub(super) struct LevelCells {
     /// Levels of baseline and candidate.
     pub(super) sides: [String; 2],
-    /// By how much they differ, where the levels do not say so themselves; may be empty.
+    /// Amount by which they differ, where the levels do not say so themselves; may be empty.
     pub(super) apart: String,
 }
 
@@ -135,4 +134,21 @@ fn numbers<const N: usize>(finding: &Finding, names: [&str; N]) -> Option<[f64; 
         };
     }
     Some(all)
+}
+
+/// A value of a rule that is a ratio as a multiple, so that it is not taken for a value of the metric.
+pub(super) fn times(outcome: &RuleOutcome, text: String) -> String {
+    /// Largest multiple that is written out; a larger one means that the baseline is nearly 0.
+    const MOST: f64 = 1e6;
+    let is_ratio = is_ratio(outcome);
+    match text.parse::<f64>() {
+        Ok(ratio) if is_ratio && ratio > MOST => "> 1e6×".to_owned(),
+        _ if is_ratio && text.ends_with(|last: char| last.is_ascii_digit()) => format!("{text}×"),
+        _ => text,
+    }
+}
+
+/// Whether the value of a rule is a multiple.
+pub(super) fn is_ratio(outcome: &RuleOutcome) -> bool {
+    outcome.rule.ends_with("_ratio") || outcome.rule.starts_with("entropy_")
 }

@@ -71,7 +71,7 @@ fn compared(rule: &str) -> Option<Compared> {
     })
 }
 
-/// How far the candidate is apart from the baseline, in the direction that a rule looks at.
+/// Distance of the candidate from the baseline, in the direction that a rule looks at.
 fn distance(rule: &str, metric: &str) -> Box<dyn Fn(f64, f64) -> f64> {
     match rule {
         "reward_windows" | "reward_tail" | "entropy_low" => Box::new(|b, c| b - c),
@@ -102,9 +102,11 @@ fn levels(rule: &str, metric: &str, trend: &Trend) -> Option<Levels> {
     let size = size.min(windows.len().max(1));
     let all = windows.windows(size).zip(trend.first_steps());
     let (worst, first) = all.max_by(|(one, _), (other, _)| least(one).total_cmp(&least(other)))?;
+    // Of engines that should agree the distance is told, which the limit is about.
+    let level = |value: f64| if rule == "mismatch_level" { from_ideal(value).abs() } else { value };
     Some(Levels {
-        baseline: mean(worst.iter().map(|window| window.baseline)),
-        candidate: mean(worst.iter().map(|window| window.candidate)),
+        baseline: level(mean(worst.iter().map(|window| window.baseline))),
+        candidate: level(mean(worst.iter().map(|window| window.candidate))),
         steps: Some([first, worst.last()?.to_step]),
     })
 }
