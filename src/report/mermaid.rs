@@ -6,8 +6,9 @@ use super::curve::{self, DrawnCurve};
 use super::ends;
 use super::escape::TextTarget;
 use super::messages::{Language, short_number};
-use super::writer::Writer;
+use super::writer::{Writer, safe};
 use crate::error::Result;
+use crate::median::upper_median;
 use crate::result::GateResult;
 use crate::result::unit::CurveUnit;
 
@@ -31,17 +32,24 @@ type Point = (f64, f64, f64);
 
 /// The curve a report shows first; `None` where there is none to show.
 ///
-/// If there are many steps, those that differ most are drawn, so that no spike is lost. NaN and infinite values are drawn at the
-/// bottom, since the format has no gaps, and the caption names them.
+/// If there are many steps, those that differ most are drawn, so that no spike is lost. The format has neither gaps nor lines of different
+/// lengths (each is stretched over the whole axis): where a side is NaN or infinite to the end, both lines end before that; single values
+/// that are not finite are drawn at the bottom. The caption names them. Of a run without a baseline its own line is drawn.
 ///
 /// # Errors
 /// `Internal` where a phrase cannot be written.
 pub fn loss_chart(result: &GateResult, language: Language) -> Result<Option<Diagram>> {
     let Some(unit) = curve::leading_curve(result) else { return Ok(None) };
     let shown = DrawnCurve::from_unit(unit);
+    let is_alone = result.is_alone();
+    // Of a single run the values that lie furthest from its middle are drawn.
+    let middle = || upper_median(shown.candidate.iter().flatten().copied().filter(|value| value.is_finite()).collect());
+    let middle = if is_alone { middle() } else { None };
     let both = shown.step.iter().zip(shown.baseline.iter().zip(&shown.candidate));
-    let both: Vec<Point> = both.filter_map(|(step, (b, c))| Some((*step, (*b)?, (*c)?))).collect();
-    let points = telling(&both);
+    let both = both.filter_map(|(step, (b, c))| Some((*step, middle.or(*b)?, (*c)?)));
+    let both: Vec<Point> = both.collect();
+    let (sound, end) = without_broken_end(&both);
+    let points = telling(sound);
     let ends = ends::usual_range(points.iter().flat_map(|point| [point.1, point.2]));
     let Some((((first, ..), (last, ..)), (low, high))) = points.first().zip(points.last()).zip(ends) else {
         return Ok(None);
@@ -55,22 +63,34 @@ pub fn loss_chart(result: &GateResult, language: Language) -> Result<Option<Diag
     };
     let writer = Writer::from_result(result, language, TextTarget::Plain);
     let title = writer.phrase("picture_diagram", &context! { metric => letters(&unit.metric) })?;
+    let baseline = if is_alone { String::new() } else { format!("  line [{}]\n", line(|point| point.1)) };
     let chart = format!(
-        "xychart-beta\n  title \"{}\"\n  x-axis \"{}\" {} --> {}\n  y-axis {} --> {}\n  line [{}]\n  line [{}]\n",
+        "xychart-beta\n  title \"{}\"\n  x-axis \"{}\" {} --> {}\n  y-axis {} --> {}\n{baseline}  line [{}]\n",
         letters(&title),
         letters(&writer.word("plot_step")?),
         plain(*first),
         plain(last.max(first + 1.0)),
         plain(bottom),
         plain(top),
-        line(|point| point.1),
         line(|point| point.2),
     );
-    Ok(Some(Diagram { chart, caption: caption(unit, result, language)? }))
+    Ok(Some(Diagram { chart, caption: caption(unit, result, language, end)? }))
 }
 
-/// The first diverging step and the steps that are not finite, in words.
-fn caption(unit: &CurveUnit, result: &GateResult, language: Language) -> Result<String> {
+/// The points before the first one from which on a side is not finite to the end, and the last step of those; all points where there is no
+/// such end, or too little before it.
+fn without_broken_end(points: &[Point]) -> (&[Point], Option<f64>) {
+    let is_broken = |point: &&Point| !(point.1.is_finite() && point.2.is_finite());
+    let broken = points.iter().rev().take_while(is_broken).count();
+    let sound = points.get(..points.len() - broken).unwrap_or_default();
+    match sound.last() {
+        Some((step, ..)) if broken > 0 && sound.len() > 1 => (sound, Some(*step)),
+        _ => (points, None),
+    }
+}
+
+/// The first diverging step and the steps that are not finite, in words; `end` is the last drawn step where the lines end before those.
+fn caption(unit: &CurveUnit, result: &GateResult, language: Language, end: Option<f64>) -> Result<String> {
     let writer = Writer::from_result(result, language, TextTarget::Markdown);
     let mut said = Vec::new();
     let first_broken = unit.non_finite_steps.first().copied();
@@ -78,7 +98,9 @@ fn caption(unit: &CurveUnit, result: &GateResult, language: Language) -> Result<
         said.push(writer.phrase("diagram_diverges", &context! { step })?);
     }
     if let Some(step) = unit.non_finite_steps.first() {
-        said.push(writer.phrase("diagram_not_finite", &context! { step, count => unit.non_finite_steps.len() })?);
+        let (key, end) =
+            (if end.is_some() { "diagram_ends" } else { "diagram_not_finite" }, end.map(|step| safe(plain(step))));
+        said.push(writer.phrase(key, &context! { step, count => unit.non_finite_steps.len(), end })?);
     }
     // A Chinese sentence needs no space before it.
     Ok(said.join(if language == Language::Zh { "" } else { " " }))
@@ -127,6 +149,23 @@ mod tests {
         let drawn = telling(&points);
         assert_eq!((drawn.len(), drawn.first(), drawn.last()), (POINTS, points.first(), points.last()));
         assert!(drawn.contains(&(3333.0, 1.0, 9.0)));
+    }
+
+    #[test]
+    fn lines_end_before_values_that_are_not_finite_to_the_end() {
+        let of = |broken: &[u32]| -> Vec<Point> {
+            let value = |step: u32| if broken.contains(&step) { f64::NAN } else { 1.0 };
+            (0..6).map(|step| (f64::from(step), 1.0, value(step))).collect()
+        };
+        let drawn = |broken: &[u32]| {
+            let points = of(broken);
+            let (sound, end) = without_broken_end(&points);
+            (sound.len(), end)
+        };
+        assert_eq!(drawn(&[4, 5]), (4, Some(3.0)));
+        assert_eq!(drawn(&[2]), (6, None), "it recovers");
+        assert_eq!(drawn(&[1, 2, 3, 4, 5]), (6, None), "a single point is no line");
+        assert_eq!(drawn(&[]), (6, None));
     }
 
     #[test]

@@ -11,6 +11,7 @@ mod curves;
 mod evaluation;
 mod lead;
 mod length;
+mod levels;
 mod numbers;
 mod others;
 mod performance;

@@ -57,7 +57,7 @@ fn a_factor_behind_the_reduction_says_that_gradients_agree_before_it() {
 #[test]
 fn an_optimizer_that_is_another_is_told_of_all_its_parameters_and_compared_from_the_learning_rate_on() {
     let [english, chinese] = both(&judged(&["monitor/lr-x10-at-1e-6-v2"], "{}"));
-    assert!(headline(&english).contains("all ") && headline(&english).contains(" parameters"), "{english}");
+    assert!(headline(&english).contains("All ") && headline(&english).contains(" parameters move "), "{english}");
     assert!(headline(&chinese).contains("全部 "), "{chinese}");
     let next = english.lines().find(|line| line.starts_with("**Next:**")).expect("a next step");
     assert!(next.starts_with("**Next:** Compare learning rate"), "{next}");
@@ -68,7 +68,7 @@ fn a_share_of_tokens_has_both_values() {
     let Some(case) = crate::data::beside("rl-curves") else { return };
     let place = case.join("bad-clip-ratio");
     let [english, chinese] = both(&super::opening::judged_at(&place.join("gpu"), &place.join("npu"), "{}"));
-    assert!(headline(&english).contains("of the tokens are clipped on the NPU, "), "{english}");
+    assert!(headline(&english).contains("of the tokens are clipped on the NPU in steps "), "{english}");
     assert!(headline(&chinese).contains("GPU 侧为 ") && headline(&chinese).contains("NPU 侧为 "), "{chinese}");
-    assert!(english.contains("| −60 % |"), "{english}");
+    assert!(english.contains(" (−60 %) |"), "{english}");
 }

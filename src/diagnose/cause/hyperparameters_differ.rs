@@ -49,7 +49,9 @@ fn in_curves(curves: &RunCurves<'_>) -> Option<Diagnosis> {
 /// The schedules differ, or a coefficient that is logged at every step.
 fn in_rl(rollouts: &Rollouts<'_>) -> Option<Diagnosis> {
     let of_constant = |finding: &Finding| {
-        Diagnosis::new(&CAUSE, finding.place.as_str(), Sureness::Certain).because(finding_as_evidence(finding))
+        let advice = Statement::new("constant-differs").with("metric", finding.place.as_str());
+        let diagnosis = Diagnosis::new(&CAUSE, finding.place.as_str(), Sureness::Certain);
+        diagnosis.because(finding_as_evidence(finding)).advise(advice)
     };
     let rate = rollouts.finding(&curve_rules::LEARNING_RATE).map(of_rate);
     rate.or_else(|| rollouts.finding(&curve_rules::RL_CONSTANT).map(of_constant))

@@ -5,7 +5,7 @@ use super::super::evidence::finding_as_evidence;
 use super::super::rl::Rollouts;
 use crate::judge::loss::code as curve_rules;
 use crate::judge::rule::Rule;
-use crate::result::diagnosis::{Diagnosis, Sureness};
+use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
 use crate::verdict::Severity;
 
 pub(super) const CAUSE: Cause = Cause { in_rl, ..Cause::new("rollout-mismatch") };
@@ -19,5 +19,17 @@ fn in_rl(rollouts: &Rollouts<'_>) -> Option<Diagnosis> {
         return None;
     }
     let sureness = if finding.severity == Severity::Fail { Sureness::Likely } else { Sureness::Possible };
-    Some(Diagnosis::new(&CAUSE, finding.place.as_str(), sureness).because(finding_as_evidence(finding)))
+    let diagnosis = Diagnosis::new(&CAUSE, finding.place.as_str(), sureness).because(finding_as_evidence(finding));
+    // A distance that is there from the first step on excludes weights that age, and one that begins later a setting of the engine.
+    Some(match finding.text("course") {
+        Some("throughout") => diagnosis.advise(Statement::new("rollout-mismatch-throughout")),
+        Some(_) if finding.facts.contains_key("late") => {
+            let advice = Statement::new("rollout-mismatch-later");
+            diagnosis.advise(match finding.facts.get("onset") {
+                Some(onset) => advice.with("onset", onset.clone()),
+                None => advice,
+            })
+        }
+        _ => diagnosis,
+    })
 }

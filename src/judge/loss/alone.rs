@@ -4,6 +4,7 @@
 //! about a single curve has its own file in `alone/`; a pair applies these rules to both sides.
 
 mod at_chance;
+mod climb;
 pub(super) mod curve;
 mod ends_high;
 mod gradient;
@@ -70,6 +71,10 @@ pub fn judge(
         let gradients = gradients.map(PairedSources::load_alone).transpose()?;
         let run = RunFacts { is_rl: pair.is_rl, is_adversarial, declared };
         let mut judged = judged_of(pair, gradients.as_ref(), run, settings);
+        for climbs in judged.findings.iter_mut().filter(|finding| finding.is_any(&[&code::ENDS_HIGH, &code::EXPLODING]))
+        {
+            climb::note_jump(climbs, sources, pairing)?;
+        }
         // Notes about a file are added once, to the first of its curves that is judged.
         if judged.counts && noted.insert((pair.run.clone(), pair.candidate.path.clone())) {
             let mut results = RuleResults::new(place(pair), settings.profile);
@@ -98,11 +103,12 @@ fn judged_of(
         frozen(series, gradients, &mut results);
     }
     let is_loss = matches!(metric::role(&pair.metric), Role::Loss | Role::EvalLoss);
+    let curve = Curve::new(&pair.metric, &pair.candidate, run);
     if counts && is_loss && !pair.is_rl && !run.is_adversarial {
-        exploding(&series.values, &mut results);
+        exploding(&curve, &mut results);
     }
     if !left_out {
-        rules::judge(&Curve::new(&pair.metric, &pair.candidate, run), &mut results);
+        rules::judge(&curve, &mut results);
     }
     if results.has_finding(&code::GRADIENT_NON_FINITE) {
         // `gradient-non-finite` is about the same values and says more.
@@ -248,8 +254,8 @@ fn came_to_stand(gradients: &CurvePair<'_>) -> bool {
 }
 
 /// A loss whose last tenth lies above twice its first value and twice its first tenth.
-fn exploding(values: &[f64], results: &mut RuleResults) {
-    let finite = curve::finite(values);
+fn exploding(curve: &Curve<'_>, results: &mut RuleResults) {
+    let finite = curve.finite();
     if finite.len() < TENTHS_FROM {
         return;
     }
@@ -267,7 +273,11 @@ fn exploding(values: &[f64], results: &mut RuleResults) {
     results.add_outcome(RuleOutcome::new("growth", Some(growth), (None, Some(GROWTH)), verdict));
     if growth > GROWTH {
         results.add_finding(&code::EXPLODING, |finding| {
-            finding.with("first", first).with("late", late).with("growth", growth).with("limit", GROWTH)
+            let finding = finding.with("first", first).with("late", late).with("growth", growth).with("limit", GROWTH);
+            match climb::start(curve, [start, late], 0.0) {
+                Some(step) => finding.with("from_step", step),
+                None => finding,
+            }
         });
     }
 }

@@ -6,6 +6,7 @@
 
 mod centre;
 mod delay;
+mod levels;
 mod measured;
 mod mismatch;
 mod onset;
@@ -18,7 +19,7 @@ pub(crate) use measured::TREND_FROM;
 pub use measured::TrendMeasure;
 pub(crate) use mismatch::level_alone;
 pub use rules::NAMES;
-pub(crate) use rules::{clip_levels, trend_measures};
+pub(crate) use rules::trend_measures;
 pub use trend::{Trend, Window};
 
 use super::judged::JudgedCurve;
@@ -35,7 +36,6 @@ use crate::pair::curve::source::StoredSource;
 use crate::pair::curve::{CurvePair, PairedSources};
 use crate::policy::loss::Kind;
 use crate::read::metric::{self, role_in_rl};
-use crate::result::finding::Finding;
 use crate::result::number::Number;
 use crate::result::unit::{CurveUnit, CurveWindows, Evidence};
 use crate::verdict::{Profile, Verdict};
@@ -78,28 +78,12 @@ pub fn judge(
         let said = results.findings.len();
         results.judge_measured(outcome(&TrendMeasure { limits, ..measured }, noise));
         if let Some(finding) = results.findings.get_mut(said) {
-            note_levels(finding, measured.rule, &trend);
+            levels::note(finding, measured.rule, &pair.metric, &trend);
         }
     }
     if pair.role == Role::Reward && trend.len() < TREND_FROM {
         results
             .add_finding(&code::RL_TOO_SHORT, |finding| finding.with("steps", trend.len()).with("needed", TREND_FROM));
-    }
-}
-
-/// Adds to a finding the means that its rule compares, and since when a reward is lower.
-fn note_levels(finding: &mut Finding, rule: &str, trend: &Trend) {
-    let is_lower = finding.is(&code::RL_REWARD_LOWER);
-    let levels = match rule {
-        _ if finding.is(&code::RL_CLIP) => clip_levels(trend),
-        "reward_tail" => Some(<[f64; 2]>::from(trend.tail_means(|value| value))),
-        _ => None,
-    };
-    if let Some([baseline, candidate]) = levels {
-        finding.facts.extend([("baseline".into(), baseline.into()), ("candidate".into(), candidate.into())]);
-    }
-    if let Some(course) = onset::course_of_shortfall(trend).filter(|_| is_lower) {
-        finding.facts.extend([("onset".into(), course.step().into()), ("course".into(), course.as_str().into())]);
     }
 }
 

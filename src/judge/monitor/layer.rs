@@ -20,13 +20,15 @@ pub(super) struct WrongLayer<'a> {
     kind: Option<&'static str>,
     inputs: usize,
     parameters: usize,
+    /// Outputs of the modules inside, which were computed before and agree.
+    parts: usize,
 }
 
 impl WrongLayer<'_> {
-    /// Adds the layer to a finding: the module, its kind, and the numbers of its inputs and parameters, which agree.
+    /// Adds the layer to a finding: the module, its kind, and the numbers of its inputs, parameters and inner outputs, which agree.
     pub(super) fn note(self, finding: Finding) -> Finding {
         let finding = finding.with("module", self.module).with("own_inputs", self.inputs);
-        let finding = finding.with("own_parameters", self.parameters);
+        let finding = finding.with("own_parameters", self.parameters).with("own_parts", self.parts);
         match self.kind {
             Some(kind) => finding.with("layer", kind),
             None => finding,
@@ -34,21 +36,29 @@ impl WrongLayer<'_> {
     }
 }
 
-/// The layer of `pair`, where that is the output of a module; `pairs` are all rows of its step.
-pub(super) fn of_output<'a>(pair: &'a MonitorRowPair, pairs: &[MonitorRowPair]) -> Option<WrongLayer<'a>> {
+/// The layer of `pair`, where that is the output of a module; `pairs` are all rows of its step, of which `place` are before it.
+pub(super) fn of_output<'a>(
+    pair: &'a MonitorRowPair,
+    pairs: &[MonitorRowPair],
+    place: usize,
+) -> Option<WrongLayer<'a>> {
     let name: &str = &pair.candidate.name;
     let module = name.split_once(".output").map(|(module, _)| module).filter(|module| !module.is_empty())?;
     let is_own = |other: &&MonitorRowPair, kind: MonitorKind| {
         other.key.kind == kind && (other.key.model, other.key.stage) == (pair.key.model, pair.key.stage)
     };
     let rest = |other: &MonitorRowPair| other.candidate.name.strip_prefix(module).map(str::to_owned);
-    let count = |kind: MonitorKind, is_part: fn(&str) -> bool| {
+    let count = |pairs: &[MonitorRowPair], kind: MonitorKind, is_part: fn(&str) -> bool| {
         let own = pairs.iter().filter(|other| is_own(other, kind));
         own.filter(|other| rest(other).is_some_and(|rest| is_part(&rest))).count()
     };
-    let inputs = count(MonitorKind::Actv, |rest| rest.starts_with(".input"));
-    let parameters = count(MonitorKind::ParamOrigin, |rest| rest.starts_with('.'));
-    Some(WrongLayer { module, kind: kind_of(module), inputs, parameters })
+    let inputs = count(pairs, MonitorKind::Actv, |rest| rest.starts_with(".input"));
+    let parameters = count(pairs, MonitorKind::ParamOrigin, |rest| rest.starts_with('.'));
+    let before = pairs.get(..place).unwrap_or_default();
+    let parts = count(before, MonitorKind::Actv, |rest| {
+        rest.starts_with('.') && !rest.starts_with(".output") && rest.contains(".output")
+    });
+    Some(WrongLayer { module, kind: kind_of(module), inputs, parameters, parts })
 }
 
 /// The kind of a layer by the last part of its name that is not a number; `None` where no word of it is known.

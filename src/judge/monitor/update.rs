@@ -33,6 +33,8 @@ const CALM: f64 = 1e-3;
 const ONE_SIDED: f64 = 0.9;
 /// Spread up to which factors count as equal, relative to their distance from 1, and decays, relative to their size.
 const ALIKE: f64 = 0.1;
+/// Least share of the wrong updates that have to show the factor of scaled ones in one of their statistics.
+const SHOWING: f64 = 0.75;
 /// Fewest parameters, and their least share, that decay differently by one factor.
 const LEAST_DECAYS: (usize, f64) = (3, 0.25);
 
@@ -112,6 +114,15 @@ impl Update {
     }
 }
 
+/// A parameter that shows how updates differ: the changes of one of its statistics on both sides.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct ShownUpdate {
+    /// The parameter's name.
+    pub(super) name: String,
+    /// The changes of its statistic, without their signs.
+    pub(super) moved: PerSide<f64>,
+}
+
 /// A parameter whose update is wrong.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct WrongUpdate {
@@ -127,8 +138,10 @@ pub(super) struct WrongUpdate {
 #[derive(Debug, Default)]
 pub(super) struct JudgedUpdates {
     wrong: FastMap<MonitorParameter, WrongUpdate>,
-    /// Pattern of the wrong updates, and the factor of scaled ones.
+    /// Pattern of the wrong updates, and the factor of scaled ones; of decays, the share by which the candidate's parameters are larger.
     pub(super) pattern: Option<(Pattern, Option<f64>)>,
+    /// The first wrong update that shows the pattern; `None` for decays.
+    pub(super) shown: Option<ShownUpdate>,
     /// Number of parameters whose update could be measured.
     pub(super) measured: usize,
     /// The largest ratio of a difference to its limit.
@@ -211,7 +224,10 @@ impl Motion {
         if updates.wrong.is_empty() {
             judge_decay(&judged, at, &mut updates);
         } else {
-            updates.pattern = Some(pattern(all.iter().filter(|update| updates.wrong.contains_key(&update.parameter))));
+            let wrong = || all.iter().filter(|update| updates.wrong.contains_key(&update.parameter));
+            let found = pattern(wrong());
+            updates.shown = shown_update(wrong(), found.1);
+            updates.pattern = Some(found);
         }
         self.note(pairs, MonitorKind::ParamUpdated);
         updates
@@ -306,12 +322,13 @@ fn judge_decay(pairs: &[&MonitorRowPair], at: Circumstances, updates: &mut Judge
     #[allow(clippy::cast_precision_loss, reason = "a share needs no exact count")]
     let is_many = best.len() >= least && best.len() as f64 >= part * pairs.len() as f64;
     let Some(found) = shares.get(best).filter(|_| is_many) else { return };
+    let middle = upper_median(found.iter().map(|(share, ..)| *share).collect());
     for (share, floor, parameter) in found {
         let wrong = WrongUpdate { statistic: Statistic::Norm, error: share.abs(), limit: *floor };
         updates.worst = Some(updates.worst.unwrap_or(0.0).max(share.abs() / floor));
         updates.wrong.insert(parameter.clone(), wrong);
     }
-    updates.pattern = Some((Pattern::Decay, None));
+    updates.pattern = Some((Pattern::Decay, middle));
 }
 
 /// The share by which the norm, min and max of a parameter differ, and the largest share that rounding explains. `None` where the shares
@@ -354,15 +371,56 @@ fn pattern<'a>(wrong: impl Iterator<Item = &'a Update> + Clone) -> (Pattern, Opt
     if stands(|change| change.deltas.baseline) {
         return (Pattern::Moves, None);
     }
-    let factors: Vec<f64> = wrong
-        .filter_map(Update::largest)
-        .map(|change| change.deltas.candidate / change.deltas.baseline)
-        .filter(|factor| factor.is_finite())
-        .collect();
-    let Some(factor) = upper_median(factors.clone()) else { return (Pattern::Other, None) };
-    let distances: Vec<f64> = factors.iter().map(|other| (other - factor).abs()).collect();
-    let is_one = upper_median(distances).is_some_and(|spread| spread <= ALIKE * (factor - 1.0).abs());
-    if is_one { (Pattern::Scaled, Some(factor)) } else { (Pattern::Other, None) }
+    match common_factor(wrong) {
+        Some(factor) => (Pattern::Scaled, Some(factor)),
+        None => (Pattern::Other, None),
+    }
+}
+
+/// The factor of all updates: that of their largest changes, or that of single elements, which the ends of a parameter show. A norm is no
+/// sum of steps, so it shows a factor only where the parameter starts near zero.
+fn common_factor<'a>(wrong: impl Iterator<Item = &'a Update> + Clone) -> Option<f64> {
+    let largest: Vec<f64> =
+        wrong.clone().filter_map(Update::largest).map(factor_of).filter(|factor| factor.is_finite()).collect();
+    let factor = upper_median(largest.clone())?;
+    let distances: Vec<f64> = largest.iter().map(|other| (other - factor).abs()).collect();
+    if upper_median(distances).is_some_and(|spread| spread <= ALIKE * (factor - 1.0).abs()) {
+        return Some(factor);
+    }
+    let ends = wrong.clone().flat_map(|update| &update.changes).filter(|change| change.statistic != Statistic::Norm);
+    let of_ends: Vec<f64> = ends.map(|change| factor_of(*change)).filter(|factor| factor.is_finite()).collect();
+    let factor = upper_median(of_ends)?;
+    let (count, showing) = wrong.fold((0_usize, 0_usize), |(count, showing), update| {
+        (count + 1, showing + usize::from(update.changes.iter().any(|change| shows(*change, factor))))
+    });
+    #[allow(clippy::cast_precision_loss, reason = "a share needs no exact count")]
+    let is_common = count >= LEAST_STATISTICS && showing as f64 >= SHOWING * count as f64;
+    is_common.then_some(factor)
+}
+
+fn factor_of(change: Change) -> f64 {
+    change.deltas.candidate / change.deltas.baseline
+}
+
+/// Whether a change shows that updates differ by `factor`.
+fn shows(change: Change, factor: f64) -> bool {
+    (factor_of(change) - factor).abs() <= ALIKE * (factor - 1.0).abs()
+}
+
+/// The first of the updates with a change that shows `factor`; without a factor the first one, by its change that differs least.
+fn shown_update<'a>(mut wrong: impl Iterator<Item = &'a Update>, factor: Option<f64>) -> Option<ShownUpdate> {
+    let apart = |change: &Change, factor: f64| (factor_of(*change) - factor).abs();
+    let of = |update: &'a Update| match factor {
+        Some(factor) => {
+            let showing = update.changes.iter().copied().filter(|change| shows(*change, factor));
+            showing.min_by(|a, b| apart(a, factor).total_cmp(&apart(b, factor)))
+        }
+        None => update.least(),
+    };
+    let (update, change) = wrong.find_map(|update| Some((update, of(update)?)))?;
+    let PerSide { baseline, candidate } = change.deltas;
+    let moved = PerSide { baseline: baseline.abs(), candidate: candidate.abs() };
+    Some(ShownUpdate { name: update.parameter.name.to_string(), moved })
 }
 
 /// Whether a parameter is the fused bias of several projections. The part for the keys has a gradient that is mathematically zero, since

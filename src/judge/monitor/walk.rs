@@ -9,7 +9,7 @@ use super::measure::{self, FileRounding, RowError};
 use super::picture::{Picture, PictureRoom};
 use super::precision::Precision;
 use super::rules;
-use super::update::{Circumstances, JudgedUpdates, Motion, PartlyNoise};
+use super::update::{Circumstances, JudgedUpdates, Motion, PartlyNoise, Pattern};
 use crate::dtype::Dtype;
 use crate::hash::{FastMap, FastSet};
 use crate::judge::apply_policy::decide;
@@ -505,7 +505,7 @@ impl<'a> RankWalk<'a> {
         let finding = finding_of(&defect, cause, &culprit, pair)
             .with("forward", has(MonitorKind::Actv))
             .with("gradients", has(MonitorKind::GradReduced).max(has(MonitorKind::GradUnreduced)));
-        let finding = match layer::of_output(pair, view.pairs).filter(|_| cause.cause == MonitorCause::Forward) {
+        let finding = match layer::of_output(pair, view.pairs, place).filter(|_| cause.cause == MonitorCause::Forward) {
             Some(known) => known.note(finding),
             None => finding,
         };
@@ -658,7 +658,15 @@ fn with_updates(finding: Finding, updates: &JudgedUpdates, first: &str) -> Findi
     let finding = finding.with("names", updates.names(first, SHOWN));
     let Some((pattern, ratio)) = updates.pattern else { return finding };
     let finding = finding.with("pattern", pattern.as_str());
+    let finding = match &updates.shown {
+        Some(shown) if matches!(pattern, Pattern::Scaled | Pattern::Other) => finding
+            .with("shown", shown.name.as_str())
+            .with("moved_baseline", shown.moved.baseline)
+            .with("moved_candidate", shown.moved.candidate),
+        _ => finding,
+    };
     match ratio {
+        Some(share) if pattern == Pattern::Decay => finding.with("share", share),
         Some(ratio) => finding.with("ratio", ratio),
         None => finding,
     }

@@ -8,8 +8,10 @@ use super::rules;
 use crate::compare::performance::cost::{OperatorCost, PairedBy, is_communication};
 use crate::compare::performance::run::ProfileRun;
 use crate::judge::rule::Rule;
+use crate::read::performance::OperatorKey;
 use crate::result::finding::Finding;
 use crate::result::unit::Phase;
+use crate::verdict::Side;
 
 /// Share of a step below which an operator is not reported.
 const SMALL: f64 = 0.01;
@@ -21,6 +23,8 @@ const CONTRIBUTES: f64 = 0.10;
 const GROWN: f64 = 0.05;
 /// Ratio of calls above which more calls are a cause.
 const MORE_CALLS: f64 = 1.2;
+/// Least relative growth of an operator's slowest call that is told where its fastest one stays the same.
+const SOME_SLOWER: f64 = 0.2;
 /// Most names that a finding lists.
 const SHOWN: usize = 5;
 /// Least growth factor of the transit time per call that points to a slow link.
@@ -177,7 +181,7 @@ fn more_calls(place: &str, measures: &RankMeasures) -> Option<Finding> {
 
 /// Findings about the reasons why a step grew on equal hardware.
 pub(crate) fn growth_findings(place: &str, runs: [&ProfileRun; 2], measures: &RankMeasures) -> Vec<Finding> {
-    let mut findings: Vec<Finding> = slower_operators(place, measures).into_iter().collect();
+    let mut findings: Vec<Finding> = slower_operators(place, runs, measures).into_iter().collect();
     findings.extend(more_calls(place, measures));
     let (phases, delta) = (&measures.phases, measures.test.delta());
     let phase = phases.grown_most();
@@ -213,7 +217,7 @@ fn described(cost: &OperatorCost) -> String {
 }
 
 /// Finding about operators that take longer for the same calls.
-fn slower_operators(place: &str, measures: &RankMeasures) -> Option<Finding> {
+fn slower_operators(place: &str, runs: [&ProfileRun; 2], measures: &RankMeasures) -> Option<Finding> {
     let delta = measures.test.delta();
     let is_slower = |cost: &&OperatorCost| {
         let [before, now] = cost.count;
@@ -229,7 +233,43 @@ fn slower_operators(place: &str, measures: &RankMeasures) -> Option<Finding> {
     let before: f64 = slower.iter().map(|cost| cost.total[0]).sum();
     let finding = Finding::new(&rules::OPERATOR_SLOWER, place).with("name", first.key.name.as_str());
     let finding = finding.with("count", slower.len()).with("ratio", growth / before).with("share", growth / delta);
-    Some(finding.with("names", slower.iter().take(SHOWN).map(|cost| described(cost)).collect::<Vec<String>>()))
+    let finding = finding.with("names", slower.iter().take(SHOWN).map(|cost| described(cost)).collect::<Vec<String>>());
+    let finding = with_shapes(finding, runs, measures.paired_by == PairedBy::Shapes);
+    Some(match fastest_and_slowest(runs, &first.key).filter(|_| slower.len() == 1) {
+        Some([fastest, slowest]) => finding
+            .with("fastest_baseline", fastest[0])
+            .with("fastest_candidate", fastest[1])
+            .with("slowest_baseline", slowest[0])
+            .with("slowest_candidate", slowest[1]),
+        None => finding,
+    })
+}
+
+/// Adds whether the calls of both sides were paired by their shapes; otherwise the side whose kernels have shapes, if one has.
+fn with_shapes(finding: Finding, runs: [&ProfileRun; 2], is_by_shapes: bool) -> Finding {
+    let sides = [Side::Candidate, Side::Baseline].into_iter().zip([runs[1], runs[0]]);
+    let with_shapes = sides.filter(|(_, run)| run.has_shapes()).map(|(side, _)| side).next();
+    let finding = finding.with("same_shapes", u64::from(is_by_shapes));
+    match with_shapes {
+        Some(side) => finding.with("side", side.as_str()),
+        None => finding,
+    }
+}
+
+/// Times of the fastest and of the slowest call of an operator on both sides, where only the slowest calls take longer; `None` where all
+/// do, or no table says so.
+fn fastest_and_slowest(runs: [&ProfileRun; 2], key: &OperatorKey) -> Option<[[f64; 2]; 2]> {
+    let of = |run: &ProfileRun| {
+        let totals = run.recordings.iter().flat_map(|recording| &recording.profile.totals);
+        let own = totals.filter(|total| total.name == key.name && total.core == key.core);
+        own.map(|total| total.extremes).reduce(|one, other| {
+            let ([low, high], [other_low, other_high]) = (one?, other?);
+            Some([low.min(other_low), high.max(other_high)])
+        })?
+    };
+    let ([low, high], [low_now, high_now]) = (of(runs[0])?, of(runs[1])?);
+    let is_some_slower = low > 0.0 && low_now <= low * (1.0 + GROWN) && high_now > high * (1.0 + SOME_SLOWER);
+    is_some_slower.then_some([[low, low_now], [high, high_now]])
 }
 
 /// Finding about communication that no longer overlaps with computing.

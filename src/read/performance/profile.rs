@@ -121,6 +121,8 @@ pub struct OperatorTotal {
     pub count: u64,
     /// Time of all calls, in microseconds.
     pub total: f64,
+    /// Time of the fastest and of the slowest call, in microseconds; `None` where the table lacks them.
+    pub extremes: Option<[f64; 2]>,
 }
 
 /// Time on the device of an operator of the framework, over a whole recording.

@@ -93,8 +93,10 @@ pub(super) fn kernels(source: &dyn ByteSource) -> Result<Kernels> {
     Ok(kernels.finish())
 }
 
-const TOTALS: Columns =
-    Columns { needed: &[&["OP Type"], &["Core Type"], &["Count"], &["Total Time(us)"]], others: &[] };
+const TOTALS: Columns = Columns {
+    needed: &[&["OP Type"], &["Core Type"], &["Count"], &["Total Time(us)"]],
+    others: &[&["Min Time(us)"], &["Max Time(us)"]],
+};
 
 /// Reads `op_statistic.csv`.
 pub(super) fn totals(source: &dyn ByteSource) -> Result<Vec<OperatorTotal>> {
@@ -106,7 +108,8 @@ pub(super) fn totals(source: &dyn ByteSource) -> Result<Vec<OperatorTotal>> {
         if totals.len() >= MOST_TOTALS {
             return Ok(false);
         }
-        totals.push(OperatorTotal { name: row.text(0), core: core_kind(&row.text(1)), count, total });
+        let extremes = parse_finite(row.cell(4)).zip(parse_finite(row.cell(5))).map(<[f64; 2]>::from);
+        totals.push(OperatorTotal { name: row.text(0), core: core_kind(&row.text(1)), count, total, extremes });
         Ok(true)
     })?;
     Ok(totals)

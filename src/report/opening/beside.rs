@@ -4,15 +4,32 @@ use minijinja::context;
 
 use super::builder::{Builder, Columns, EvidenceRow};
 use super::curves::BY_DUMP;
+use super::lead::Lead;
 use super::steps::first_step;
 use crate::error::Result;
+use crate::judge::loss::code as curve_rules;
 use crate::judge::performance::rules::SLOWER;
+use crate::judge::rule::Rule;
 use crate::report::writer::safe;
 use crate::report::{causes, checks, compared, curve, evaluation, next_dump, performance};
 use crate::result::diagnosis::Sureness;
 use crate::result::finding::{Fact, Finding};
-use crate::result::unit::{Check, profile_place};
+use crate::result::unit::{Check, CulpritKind, profile_place};
 use crate::verdict::{Severity, Verdict};
+
+/// Rules about curves whose advice is a dump of the steps that differ.
+const ADVISE_DUMP: [&Rule; 10] = [
+    &curve_rules::MEAN,
+    &curve_rules::TAIL,
+    &curve_rules::SPREAD,
+    &curve_rules::DEPARTURE,
+    &curve_rules::PEAK,
+    &curve_rules::HEAD,
+    &curve_rules::STEP_1,
+    &curve_rules::SPIKES,
+    &curve_rules::GRAD_NORM,
+    &curve_rules::NON_FINITE,
+];
 
 /// Content of a row: its subject, its cells of both sides, and words after its verdict.
 struct Told {
@@ -50,8 +67,8 @@ impl Builder<'_> {
     fn told_of_wrong(&self, check: &Check, name: String) -> Result<Told> {
         let curve = curve::leading_curve(self.result).filter(|_| curve::has_curves(check) && !self.result.is_alone());
         if let Some(unit) = curve {
-            let (what, said, note) = self.wrong_curve(unit)?;
-            return Ok(Told { what, sides: Some([String::new(), said]), note });
+            let (what, sides, note) = self.wrong_curve(unit)?;
+            return Ok(Told { what, sides: Some(sides), note });
         }
         let row = match self.worst_finding(check) {
             Some(finding) if finding.facts.contains_key("meaning") => self.row_of_meaning(finding),
@@ -121,10 +138,35 @@ impl Builder<'_> {
         self.writer.phrase("row_next", &context! { step => safe(step) })
     }
 
+    /// Whether a curve may differ because of what leads: a setting, or a wrong value of the same training that is not later than the first
+    /// step at which the curve is off. Another dump of it shows nothing before that is repaired.
+    fn follows_from_leading(&self, finding: &Finding) -> bool {
+        let is_by_dump = finding.is_any(&ADVISE_DUMP) && curve::is_judged_by(self.result, finding.check);
+        let lead = Lead::from_result(self.result);
+        let is_before = match &lead {
+            Lead::Settings(_) => true,
+            // A single operator and a checkpoint have no step of this training.
+            Lead::Culprit(culprit, ..)
+                if culprit.operator.is_none()
+                    && matches!(culprit.kind, CulpritKind::Tensor(_) | CulpritKind::Monitor(_)) =>
+            {
+                let unit = curve::leading_curve(self.result);
+                let first = unit.and_then(|unit| unit.first_diverging_step);
+                // Logs count steps from 0 or from 1.
+                first.is_none_or(|first| culprit.step <= first.saturating_add(1))
+            }
+            _ => false,
+        };
+        is_by_dump && is_before && lead.check() != Some(finding.check)
+    }
+
     /// The advice about a finding: that of its explanation, otherwise the next dump of a curve, otherwise its own.
     fn advice_beside(&self, finding: &Finding) -> Result<String> {
         let mut causes = self.result.diagnoses.iter();
         let cause = causes.find(|cause| cause.place == finding.place && cause.sureness >= Sureness::Likely);
+        if cause.is_none() && self.follows_from_leading(finding) {
+            return self.writer.word("next_follows");
+        }
         let text = cause.map(|cause| causes::text(cause, self.writer)).transpose()?;
         let next = self.result.next_dump.as_ref().filter(|next| next_dump::is_of_curve(next));
         let next = next.filter(|_| curve::is_judged_by(self.result, finding.check));

@@ -4,6 +4,7 @@ use minijinja::{Value, context};
 use serde::Serialize;
 
 use super::length;
+use super::words::capital;
 use crate::error::Result;
 use crate::report::escape::TextTarget;
 use crate::report::writer::{Writer, safe};
@@ -208,7 +209,7 @@ impl Builder<'_> {
         let Some(next) = self.result.next_dump.as_ref().filter(|next| is_about(next) && !is_known) else {
             return Ok(None);
         };
-        let what = safe(next_dump::reason(next, self.writer)?);
+        let what = safe(capital(&next_dump::reason(next, self.writer)?));
         self.writer.phrase("next_dump_command", &context! { what }).map(Some)
     }
 

@@ -13,6 +13,7 @@ use crate::judge::monitor::rules as monitor_rules;
 use crate::read::dump::name::{Direction, OpName};
 use crate::report::error_place;
 use crate::report::frame::{StackFrame, innermost_model_frame, innermost_user_frame};
+use crate::report::messages::Language;
 use crate::report::phrases;
 use crate::report::reference;
 use crate::report::sentence::sentence;
@@ -23,6 +24,7 @@ use crate::result::finding::{Fact, Finding};
 use crate::result::number::Number;
 use crate::result::operation::Shown;
 use crate::result::unit::{Culprit, ErrorLocation, ErrorPattern, MonitorCause, OperatorCulprit, dumps, operators};
+use crate::verdict::CheckId;
 
 impl Builder<'_> {
     pub(super) fn culprit(&self, culprit: &Culprit, finding: &Finding, cause: Option<&Diagnosis>) -> Result<Opening> {
@@ -114,8 +116,11 @@ impl Builder<'_> {
             return self.place_of_operator(operator);
         }
         let comma = self.writer.word("comma")?;
-        let mut place =
-            vec![self.writer.name(&culprit.op), self.writer.phrase("unit_step", &context! { step => culprit.step })?];
+        let name = self.tensor_name(culprit.check, &culprit.op)?;
+        let mut place = vec![
+            if root_port(culprit.check, &culprit.op).is_some() { capital(&name) } else { name },
+            self.writer.phrase("unit_step", &context! { step => culprit.step })?,
+        ];
         if let Some(name) = name_in_baseline(culprit) {
             place.insert(1, self.writer.phrase("place_baseline", &context! { op => safe(self.writer.name(&name)) })?);
         }
@@ -273,8 +278,26 @@ impl Builder<'_> {
         let of_cause = finding.text("cause").map(|cause| format!("{key}_{cause}"));
         let is_known = |key: &String| phrases::find(key, self.writer.language()).is_some();
         match of_cause.filter(is_known).or(Some(key).filter(is_known)) {
-            Some(key) => self.phrase_over(&key, self.facts_of(finding, culprit)?),
+            Some(key) => {
+                let headline = self.phrase_over(&key, self.facts_of(finding, culprit)?)?;
+                let Some(port) = root_port(finding.check, operation_of(finding)) else { return Ok(headline) };
+                // The texts leave a blank beside a name, which a Chinese word does not have.
+                let word = self.writer.word(&format!("model_{port}"))?;
+                let whole = |headline: String| match self.writer.language() {
+                    Language::En => capital(&headline),
+                    Language::Zh => headline.replace(&format!("{word} "), &word).replace(&format!(" {word}"), &word),
+                };
+                Ok(headline.map(whole))
+            }
             None => Ok(None),
+        }
+    }
+
+    /// The name of an operation or tensor; inputs and outputs of a whole model, which has no name, in words.
+    fn tensor_name(&self, check: CheckId, name: &str) -> Result<String> {
+        match root_port(check, name) {
+            Some(port) => self.writer.word(&format!("model_{port}")),
+            None => Ok(self.writer.name(name)),
         }
     }
 
@@ -319,7 +342,7 @@ impl Builder<'_> {
         let plain = op.trim_end_matches(".forward").trim_end_matches("_forward");
         let short = short_name(op);
         let plain = if without_direction(op) == short { plain } else { short };
-        facts.insert("operation", safe(self.writer.name(plain)));
+        facts.insert("operation", safe(self.tensor_name(finding.check, plain)?));
         facts.insert("is_backward", is_backward.into());
         let code = culprit.and_then(frame_of).and_then(|frame| expression(&frame.code));
         let name = self.writer.name(code.as_deref().unwrap_or(short));
@@ -352,6 +375,13 @@ impl Builder<'_> {
         facts.insert("dtype", safe(self.writer.prose(short_dtype(&candidate.dtype))));
         Ok(())
     }
+}
+
+/// `input` or `output` where a row of a training monitor is that of the whole model, whose module has no name: `.output`, `.input.0`.
+fn root_port(check: CheckId, name: &str) -> Option<&'static str> {
+    let port = name.strip_prefix('.').filter(|_| check == CheckId::Monitor)?;
+    let port = port.split_once('.').map_or(port, |(port, _)| port);
+    ["input", "output"].into_iter().find(|known| *known == port)
 }
 
 /// The operation's name in the baseline's dump; `None` where it is the same, or the baseline has none.

@@ -5,15 +5,16 @@ use std::collections::BTreeMap;
 use minijinja::{Value, context};
 
 use super::builder::{Builder, Columns, EvidenceRow, MOST_REASONS, Opening, rows_for_leading_check};
+use super::levels::{LevelCells, is_of_rl, is_ratio, times};
 use super::numbers::with_minus_sign;
-use super::words::capital;
+use super::words::{capital, uncapital};
 use crate::error::Result;
 use crate::judge::loss::code as curve_rules;
 use crate::judge::loss::rl;
 use crate::judge::rule::Rule;
 use crate::kind::Role;
 use crate::report::curve::{self, Spike};
-use crate::report::messages::{Language, ratio, short_number};
+use crate::report::messages::{Language, ratio, rounded, short_number};
 use crate::report::writer::safe;
 use crate::report::{causes, outcomes, phrases};
 use crate::result::diagnosis::Sureness;
@@ -67,8 +68,10 @@ impl Builder<'_> {
         let most = rows_for_leading_check(&others);
         opening.is_marked = !others.is_empty();
         opening.rows = self.failed_rules()?.into_iter().take(most).chain(others).collect();
-        opening.columns = vec![Value::from(""), self.phrase("head_against", context! {})?, self.word("head_allowed")?];
-        opening.place = safe(self.start_of_curve(finding)?);
+        let head = if is_of_rl(Some(unit)) { "head_levels" } else { "head_against" };
+        opening.columns = vec![Value::from(""), self.phrase(head, context! {})?, self.word("head_allowed")?];
+        let place = [self.start_of_curve(finding)?, self.longer_before(finding)?];
+        opening.place = safe(Vec::from_iter(place.into_iter().filter(|part| !part.is_empty())).join(" · "));
         self.advise(&mut opening, None, finding)?;
         if let Some(advice) = self.advice_of_reward(unit, finding)? {
             opening.advice = safe(advice);
@@ -117,7 +120,7 @@ impl Builder<'_> {
         if !by_dump && cause.sureness >= Sureness::Likely && !text.advice.is_empty() {
             opening.advice = safe(text.advice);
         } else if cause.cause == SETTINGS && cause.sureness < Sureness::Likely && self.result.next_dump.is_some() {
-            let then = opening.advice.clone();
+            let then = safe(uncapital(&opening.advice.to_string(), &[]));
             opening.advice = self.phrase("next_settings_first", context! { then })?;
         }
         Ok(())
@@ -139,6 +142,13 @@ impl Builder<'_> {
             let mut own = self.result.counting().filter(|own| own.severity >= Severity::Warn);
             Some((other, rule, own.find(|own| own.place == other.name())?))
         });
+        // A metric that parts after the reward is no reason for it.
+        let onset = |finding: &Finding| match finding.facts.get("onset") {
+            Some(Fact::Count(step)) => Some(*step),
+            _ => None,
+        };
+        let latest = onset(finding).map(|step| step.saturating_add(step / 10));
+        let off = off.filter(|(.., own)| onset(own).zip(latest).is_none_or(|(step, latest)| step <= latest));
         let order = |rule: &RuleOutcome| (rule.verdict, curve::excess_over_limit(rule));
         let worst = off.reduce(|one, other| if order(other.1) > order(one.1) { other } else { one });
         if let Some((other, rule, own)) = worst {
@@ -272,6 +282,10 @@ impl Builder<'_> {
             units.entry(unit.name()).or_insert(unit);
         }
         let mut rows = Vec::new();
+        // Two windows of a reward say nothing more where its end is told.
+        let with_end: Vec<String> =
+            broken.iter().filter(|rule| rule.outcome.rule == "reward_tail").map(|rule| rule.unit.clone()).collect();
+        broken.retain(|rule| rule.outcome.rule != "reward_windows" || !with_end.contains(&rule.unit));
         for rule in broken {
             let outcome = &rule.outcome;
             let unit = units.get(&rule.unit).copied();
@@ -285,26 +299,62 @@ impl Builder<'_> {
             };
             let digits =
                 if unit.is_some_and(|unit| unit.mode == rl::MODE) { digits_of_limit(outcome, limit) } else { 4 };
-            let cells = vec![
-                self.rule_of(&rule.unit, unit, outcome)?,
-                times(outcome, told(outcome)),
-                times(outcome, self.limit_of(outcome, limit, digits)?),
-            ];
+            let limit_cell = match self.limit_in_points(outcome, limit)? {
+                Some(points) => points,
+                None if is_ratio(outcome) && is_of_rl(unit) => {
+                    times(outcome, limit.map_or_else(String::new, |Number(limit)| rounded(limit, 3)))
+                }
+                None => times(outcome, self.limit_of(outcome, limit, digits)?),
+            };
+            let cells =
+                vec![self.rule_of(&rule.unit, unit, outcome)?, self.value_cell(&rule.unit, unit, outcome)?, limit_cell];
             rows.push(EvidenceRow::new(cells, outcome.verdict));
         }
         Ok(rows)
     }
 
+    /// The value of a rule: the levels of both sides where the run is one of reinforcement learning, otherwise how far they are apart.
+    fn value_cell(&self, place: &str, unit: Option<&CurveUnit>, outcome: &RuleOutcome) -> Result<String> {
+        let said = times(outcome, told(outcome));
+        if let Some((_, [baseline, candidate])) =
+            unit.filter(|unit| is_of_rl(Some(unit))).and_then(|unit| self.sides_of_step(unit, outcome))
+        {
+            return Ok(format!("{baseline} → {candidate}"));
+        }
+        let Some(finding) = self.finding_of_rule(place, outcome).filter(|_| is_of_rl(unit)) else { return Ok(said) };
+        let Some(LevelCells { sides: [baseline, candidate], apart }) =
+            self.levels_of(finding, outcome, &told(outcome))?
+        else {
+            return Ok(said);
+        };
+        let levels = format!("{baseline} → {candidate}");
+        if apart.is_empty() {
+            return Ok(levels);
+        }
+        self.writer.phrase("row_levels_apart", &context! { levels => safe(levels), apart => safe(apart) })
+    }
+
     /// A rule in words, after its metric where that is not the loss.
     fn rule_of(&self, name: &str, unit: Option<&CurveUnit>, outcome: &RuleOutcome) -> Result<String> {
-        let key = format!("rule_{}", outcome.rule);
-        let rule = match phrases::find(&key, self.writer.language()) {
-            Some(_) => self.writer.phrase(&key, &context! { steps => unit.map_or(0, |unit| unit.paired) })?,
-            None => self.writer.name(&outcome.rule),
-        };
+        let rule = self.rule_in_words(name, unit, outcome)?;
         if name == "loss" || outcome.rule.starts_with(name) {
             return Ok(rule);
         }
+        self.after_metric(name, unit, rule)
+    }
+
+    fn rule_in_words(&self, name: &str, unit: Option<&CurveUnit>, outcome: &RuleOutcome) -> Result<String> {
+        let key = format!("rule_{}", outcome.rule);
+        match phrases::find(&key, self.writer.language()) {
+            Some(_) => {
+                let finding = self.finding_of_rule(name, outcome).filter(|_| is_of_rl(unit));
+                self.writer.phrase(&key, &self.context_of_rule(unit, finding))
+            }
+            None => Ok(self.writer.name(&outcome.rule)),
+        }
+    }
+
+    fn after_metric(&self, name: &str, unit: Option<&CurveUnit>, rule: String) -> Result<String> {
         let metric = unit.map(|unit| self.metric(unit)).transpose()?.unwrap_or_else(|| safe(self.writer.name(name)));
         self.writer.phrase("row_of_metric", &context! { metric, rule => safe(rule) })
     }
@@ -324,10 +374,11 @@ impl Builder<'_> {
         Ok(Some((said, self.writer.phrase("row_from_step", &context! { step => fact("step") })?)))
     }
 
-    /// The worst rule of a curve beside something else that leads: what, how much, from which step.
-    pub(super) fn wrong_curve(&self, unit: &CurveUnit) -> Result<(String, String, String)> {
+    /// The worst rule of a curve beside something else that leads: what, both sides, from which step and by how much.
+    pub(super) fn wrong_curve(&self, unit: &CurveUnit) -> Result<(String, [String; 2], String)> {
+        let of_candidate = |said: String| [String::new(), said];
         if let Some((said, since)) = self.broken_curve(unit, ["row_hidden", "row_non_finite"])? {
-            return Ok((self.steps_of(unit)?, said, since));
+            return Ok((self.steps_of(unit)?, of_candidate(said), since));
         }
         let note = match unit.first_diverging_step {
             Some(step) => self.writer.phrase("row_from_step", &context! { step })?,
@@ -340,15 +391,34 @@ impl Builder<'_> {
             let direction = self.word(if value < 0.0 { "headline_curve_lower" } else { "headline_curve_higher" })?;
             let bound = safe(self.at_most(rule)?);
             let said = self.writer.phrase("row_tail_value", &context! { value => value.abs(), direction, bound })?;
-            return Ok((what, said, note));
+            return Ok((what, of_candidate(said), note));
         }
-        let worst = unit.rules.iter().max_by_key(|rule| rule.verdict).filter(|rule| rule.verdict >= Verdict::Warn);
-        let Some(rule) = worst else { return Ok((self.steps_of(unit)?, String::new(), note)) };
-        let what = self.rule_of(&unit.metric, Some(unit), rule)?;
-        let value = times(rule, told(rule));
-        let said =
-            self.writer.phrase("row_value", &context! { value => safe(value), bound => safe(self.at_most(rule)?) })?;
-        Ok((what, said, note))
+        let worst = curve::deciding_rule(unit).filter(|rule| rule.verdict >= Verdict::Warn);
+        let Some(rule) = worst else { return Ok((self.steps_of(unit)?, of_candidate(String::new()), note)) };
+        self.wrong_rule(unit, rule, note)
+    }
+
+    /// A broken rule of a curve beside something else that leads; `since` says from which step on.
+    fn wrong_rule(&self, unit: &CurveUnit, rule: &RuleOutcome, since: String) -> Result<(String, [String; 2], String)> {
+        let name = unit.name();
+        let finding = self.finding_of_rule(&name, rule).filter(|_| is_of_rl(Some(unit)));
+        if let Some(sides) = finding.map(|finding| self.standing_sides(finding)).transpose()?.flatten() {
+            return Ok((self.metric(unit)?.to_string(), sides, String::new()));
+        }
+        let what = self.after_metric(&name, Some(unit), self.rule_in_words(&name, Some(unit), rule)?)?;
+        let bound = safe(self.at_most(rule)?);
+        let amount = |value: String| self.writer.phrase("row_value", &context! { value => safe(value), bound });
+        let levels = finding.map(|finding| self.levels_of(finding, rule, &told(rule))).transpose()?.flatten();
+        let (sides, apart) = match (levels, self.sides_of_step(unit, rule)) {
+            (Some(levels), _) => (levels.sides, levels.apart),
+            (None, Some((step, sides))) => {
+                let since = self.writer.phrase("row_at_step", &context! { step })?;
+                return Ok((what, sides, format!("{} · {since}", amount(times(rule, told(rule)))?)));
+            }
+            (None, None) => return Ok((what, [String::new(), amount(times(rule, told(rule)))?], since)),
+        };
+        let notes = [if apart.is_empty() { String::new() } else { amount(apart)? }, since];
+        Ok((what, sides, Vec::from_iter(notes.into_iter().filter(|note| !note.is_empty())).join(" · ")))
     }
 
     /// A limit for a narrow column, which only marks lower bounds as such.
@@ -392,7 +462,9 @@ impl Builder<'_> {
 
 /// The headline of a run of reinforcement learning that failed, by what is to blame; `None` for what has none of its own.
 fn headline_in_rl(unit: &CurveUnit, finding: &Finding) -> Option<&'static str> {
-    const HEADLINES: [(&Rule, &str); 4] = [
+    const HEADLINES: [(&Rule, &str); 6] = [
+        (&curve_rules::RL_CLIP, "headline_rl_clip"),
+        (&curve_rules::RL_TRUNCATION, "headline_rl_truncation"),
         (&curve_rules::RL_REWARD_DEAD, "headline_rl_dead"),
         (&curve_rules::RL_REWARD_LOWER, LOWER_REWARD),
         (&curve_rules::WORSE, "headline_rl_eval"),
@@ -414,22 +486,14 @@ fn brief(value: Option<Number>, unit: ValueUnit, direction: LimitDirection, digi
 
 /// The value of a rule in a narrow column, with the sign that its rule stands for.
 fn told(outcome: &RuleOutcome) -> String {
-    let text = brief(outcome.value, outcome.unit, outcome.direction, 2);
+    // A ratio in the digits of headlines.
+    let text = match outcome.value {
+        Some(Number(value)) if outcome.rule.ends_with("_ratio") && value < 1e6 => rounded(value, 3),
+        _ => brief(outcome.value, outcome.unit, outcome.direction, 2),
+    };
     match outcome.rule.as_str() {
         rule if LOWER.contains(&rule) && !text.is_empty() => format!("−{text}"),
         rule if HIGHER.contains(&rule) && !text.is_empty() => format!("+{text}"),
-        _ => text,
-    }
-}
-
-/// A value of a rule that is a ratio as a multiple, so that it is not taken for a value of the metric.
-fn times(outcome: &RuleOutcome, text: String) -> String {
-    /// Largest multiple that is written out; a larger one means that the baseline is nearly 0.
-    const MOST: f64 = 1e6;
-    let is_ratio = outcome.rule.ends_with("_ratio") || outcome.rule.starts_with("entropy_");
-    match text.parse::<f64>() {
-        Ok(ratio) if is_ratio && ratio > MOST => "> 1e6×".to_owned(),
-        _ if is_ratio && text.ends_with(|last: char| last.is_ascii_digit()) => format!("{text}×"),
         _ => text,
     }
 }

@@ -3,6 +3,7 @@
 //! Not reported: early stopping and harder data (a quarter higher), a single spike, a loss that fell to nearly 0, and losses of
 //! networks that train against each other. A loss that ends above twice its start has a code of its own.
 
+use super::climb;
 use super::curve::Curve;
 use crate::compare::run::course::curve_end;
 use crate::judge::loss::code;
@@ -39,6 +40,10 @@ pub(super) fn judge(curve: &Curve<'_>, results: &mut RuleResults) {
     }
     let severity = if growth >= FAILS { Severity::Fail } else { Severity::Warn };
     results.add_finding(&code::ENDS_HIGH, |finding| {
-        finding.with_severity(severity).with("least", least).with("late", end.end).with("growth", growth)
+        let finding = finding.with_severity(severity).with("least", least).with("late", end.end).with("growth", growth);
+        match climb::start(curve, [least, end.end], end.step) {
+            Some(step) => finding.with("from_step", step),
+            None => finding,
+        }
     });
 }

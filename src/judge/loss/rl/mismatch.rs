@@ -30,7 +30,8 @@ fn is_one_where_equal(metric: &str) -> bool {
         || last.ends_with("rollout_is_mean")
 }
 
-fn distance(metric: &str) -> impl Fn(f64) -> f64 + use<> {
+/// Signed distance of a value from that of two engines that agree.
+pub(super) fn distance(metric: &str) -> impl Fn(f64) -> f64 + use<> {
     let ideal = if is_one_where_equal(metric) { 1.0 } else { 0.0 };
     move |value: f64| value - ideal
 }

@@ -1,4 +1,4 @@
-//! The step since which a reward is lower than the baseline's, and whether it drops there or falls behind more and more.
+//! The step since which a metric is apart from the baseline's, and whether it jumps there or parts more and more.
 
 use super::trend::{Trend, mean};
 
@@ -9,9 +9,14 @@ const EXPLAINS: f64 = 0.4;
 /// Largest mean difference before a drop, as a share of that after it.
 const AGREES: f64 = 0.25;
 
+/// Share of the steps after which a difference begins late: settings that are fixed for a run do not start there.
+const LATE: f64 = 0.1;
+
 /// The course of a difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Course {
+    /// The difference is there at all steps.
+    Throughout,
     /// The runs agree, and differ by the same amount from this step on.
     Drops(u64),
     /// The difference grows from this step on.
@@ -22,16 +27,25 @@ impl Course {
     /// Its name in facts.
     pub(super) fn as_str(self) -> &'static str {
         match self {
+            Self::Throughout => "throughout",
             Self::Drops(_) => "drops",
             Self::Grows(_) => "grows",
         }
     }
 
-    /// The step that it begins at.
-    pub(super) fn step(self) -> u64 {
+    /// The step that it begins at; `None` where it is there from the start.
+    pub(super) fn step(self) -> Option<u64> {
         match self {
-            Self::Drops(step) | Self::Grows(step) => step,
+            Self::Throughout => None,
+            Self::Drops(step) | Self::Grows(step) => Some(step),
         }
+    }
+
+    /// Whether it begins in the middle of the run.
+    #[allow(clippy::cast_precision_loss, reason = "counts of steps")]
+    pub(super) fn is_late(self, trend: &Trend) -> bool {
+        let before = |step: u64| trend.steps().partition_point(|other| *other < step);
+        self.step().is_some_and(|step| before(step) as f64 > LATE * trend.len() as f64)
     }
 }
 
@@ -43,10 +57,10 @@ struct Model {
     size: f64,
 }
 
-/// The course by which the candidate falls below the baseline; `None` where no simple one explains the differences.
+/// The course of the differences that `apart` makes of baseline and candidate; `None` where no simple one explains them.
 #[allow(clippy::cast_precision_loss, reason = "counts of points")]
-pub(super) fn course_of_shortfall(trend: &Trend) -> Option<Course> {
-    let points = points(trend);
+pub(super) fn course_of(trend: &Trend, apart: impl Fn(f64, f64) -> f64) -> Option<Course> {
+    let points = points(trend, apart);
     let apart: Vec<f64> = points.iter().map(|(_, apart)| *apart).collect();
     let total: f64 = apart.iter().map(|apart| apart * apart).sum();
     let drop = best(apart.len(), |from| {
@@ -71,7 +85,7 @@ pub(super) fn course_of_shortfall(trend: &Trend) -> Option<Course> {
     let (step, _) = points.get(model.from).filter(|_| is_clear)?;
     match is_drop {
         true if model.from > 0 => (before.abs() < AGREES * model.size).then_some(Course::Drops(*step)),
-        true => None,
+        true => Some(Course::Throughout),
         false => Some(Course::Grows(*step)),
     }
 }
@@ -82,10 +96,10 @@ fn best(points: usize, model: impl Fn(usize) -> Option<Model>) -> Option<Model> 
     all.reduce(|best, next| if next.explained > best.explained { next } else { best })
 }
 
-/// First step and mean shortfall of the candidate in each part of the curve.
-fn points(trend: &Trend) -> Vec<(u64, f64)> {
+/// First step and mean difference in each part of the curve.
+fn points(trend: &Trend, apart: impl Fn(f64, f64) -> f64) -> Vec<(u64, f64)> {
     let size = trend.len().div_ceil(MOST_POINTS).max(1);
-    let apart: Vec<f64> = trend.baseline.iter().zip(&trend.candidate).map(|(b, c)| b - c).collect();
+    let apart: Vec<f64> = trend.baseline.iter().zip(&trend.candidate).map(|(b, c)| apart(*b, *c)).collect();
     let parts = trend.steps().chunks(size).zip(apart.chunks(size));
     parts.filter_map(|(steps, apart)| Some((*steps.first()?, mean(apart.iter().copied())))).collect()
 }
@@ -94,9 +108,13 @@ fn points(trend: &Trend) -> Vec<(u64, f64)> {
 mod tests {
     use super::*;
 
+    fn shortfall(trend: &Trend) -> Option<Course> {
+        course_of(trend, |b, c| b - c)
+    }
+
     fn course(apart: impl Fn(u64) -> f64) -> Option<Course> {
         let noise = |step: u64| if step.is_multiple_of(2) { 0.01 } else { -0.01 };
-        course_of_shortfall(&Trend::new((1..=120).map(|step| (step, 0.9, 0.9 - apart(step) + noise(step)))))
+        shortfall(&Trend::new((1..=120).map(|step| (step, 0.9, 0.9 - apart(step) + noise(step)))))
     }
 
     #[test]
@@ -104,7 +122,7 @@ mod tests {
         assert_eq!(course(|step| if step > 90 { 0.1 } else { 0.0 }), Some(Course::Drops(91)));
         let grows = course(|step| step.saturating_sub(40) as f64 * 0.002).expect("a growing gap");
         assert!(matches!(grows, Course::Grows(step) if (30..50).contains(&step)), "{grows:?}");
-        assert_eq!(course(|_| 0.1), None, "lower throughout");
+        assert_eq!(course(|_| 0.1), Some(Course::Throughout), "lower throughout");
         assert_eq!(course(|step| if (40..50).contains(&step) { 0.1 } else { 0.0 }), None, "a dip");
         assert_eq!(course(|step| if step > 90 { -0.1 } else { 0.0 }), None, "higher");
     }
@@ -112,7 +130,7 @@ mod tests {
     #[test]
     fn a_long_curve_is_looked_at_in_parts() {
         let long = Trend::new((1..=24_000).map(|step| (step, 0.9, if step > 18_000 { 0.8 } else { 0.9 })));
-        assert_eq!(course_of_shortfall(&long), Some(Course::Drops(18_001)));
-        assert_eq!(course_of_shortfall(&Trend::default()), None);
+        assert_eq!(shortfall(&long), Some(Course::Drops(18_001)));
+        assert_eq!(shortfall(&Trend::default()), None);
     }
 }

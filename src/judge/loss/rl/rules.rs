@@ -357,20 +357,6 @@ fn clip_change(trend: &Trend) -> Widened {
     if up.value - up.rooms.plus.0 >= down.value - down.rooms.plus.0 { up } else { down }
 }
 
-/// Means of both sides over the two windows in a row in which the clipped share changes most; `None` without windows.
-pub(crate) fn clip_levels(trend: &Trend) -> Option<[f64; 2]> {
-    let windows = trend.windows();
-    let apart = |window: &Window| window.candidate - window.baseline;
-    let shared = |pair: &&[Window]| {
-        let least = |sign: f64| pair.iter().map(|window| sign * apart(window)).fold(f64::INFINITY, f64::min);
-        least(1.0).max(least(-1.0))
-    };
-    let pairs = windows.windows(2.min(windows.len().max(1)));
-    let pair = pairs.max_by(|one, other| shared(one).total_cmp(&shared(other)))?;
-    let mean_of = |side: fn(&Window) -> f64| mean(pair.iter().map(side));
-    Some([mean_of(|window| window.baseline), mean_of(|window| window.candidate)])
-}
-
 fn rise(windows: &[Window], apart: fn(&Window) -> f64) -> Widened {
     let worst = levels_in_a_row(windows, apart);
     Widened { value: positive(worst.value), ..worst }

@@ -78,6 +78,11 @@ impl Trend {
         self.ranges().map(window).collect()
     }
 
+    /// First steps of the windows.
+    pub(super) fn first_steps(&self) -> impl Iterator<Item = u64> + '_ {
+        self.ranges().filter_map(|range| self.steps.get(range.start).copied())
+    }
+
     fn ranges(&self) -> impl Iterator<Item = Range<usize>> + use<> {
         let n = self.len();
         let count = (n / WINDOW).clamp(usize::from(n > 0), WINDOWS);
