@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn a_gradient_jumps_above_its_usual_size() {
-        let wave = |step: u64| if step % 2 == 0 { 1.0 } else { 2.0 };
+        let wave = |step: u64| if step.is_multiple_of(2) { 1.0 } else { 2.0 };
         let jumps = points(|step| if step == 100 { 40.0 } else { wave(step) });
         assert_eq!(jump(&jumps, 100, true).map(|jump| jump.step), Some(100));
         assert!(jump(&points(wave), 100, true).is_none());

@@ -148,7 +148,7 @@ mod tests {
 
     #[test]
     fn a_level_that_is_off_from_the_first_step_on_has_no_onset() {
-        let wave = |step: u64| if step % 2 == 0 { 1e-4 } else { 0.0 };
+        let wave = |step: u64| if step.is_multiple_of(2) { 1e-4 } else { 0.0 };
         let found = facts("mismatch_ratio", "train_rollout_logprob_abs_diff", |step| (wave(step), 0.15 + wave(step)));
         assert_eq!(found.text("course"), Some("throughout"));
         assert!(!found.facts.contains_key("onset") && !found.facts.contains_key("late"));
