@@ -116,6 +116,7 @@ mod tests {
             include_str!("source_rules.rs"),
             include_str!("opening/others.rs"),
             include_str!("opening/settings.rs"),
+            include_str!("opening/beside.rs"),
             include_str!("writer.rs"),
         ];
         let composed = [
@@ -165,6 +166,7 @@ mod tests {
             "timeline_",
             "layout_",
             "reproduce_",
+            "advice_settings_",
         ];
         for key in all_phrases(Language::En).keys() {
             let quoted = format!("\"{}\"", key.trim_end_matches("_alone"));
