@@ -217,9 +217,10 @@ impl Writer {
             Fact::Count(count) => (*count).into(),
             Fact::Number(value) => value.0.into(),
             Fact::Text(text) => self.own_word(name, text).unwrap_or_else(|| text.clone().into()),
-            Fact::List(items) if matches!(name, "named_rows" | "sources" | "first") => {
-                items.iter().map(|item| if is_digits(item) { safe(item.clone()) } else { item.clone().into() }).collect()
-            }
+            Fact::List(items) if matches!(name, "named_rows" | "sources" | "first") => items
+                .iter()
+                .map(|item| if is_digits(item) { safe(item.clone()) } else { item.clone().into() })
+                .collect(),
             Fact::List(items) => items.clone().into(),
         }
     }

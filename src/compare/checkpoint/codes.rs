@@ -2,7 +2,9 @@
 //!
 //! Rows are read once more, and the baseline a second time where rows may have moved. Only a few rows are held at once.
 
-use super::quantised::{CodesChange, CodesPattern, DEVIATIONS, NOISE, QuantisedSide, QuantisedStats, RowPair, for_each_row};
+use super::quantised::{
+    CodesChange, CodesPattern, DEVIATIONS, NOISE, QuantisedSide, QuantisedStats, RowPair, for_each_row,
+};
 use crate::compare::tensor::PairStats;
 use crate::dtype::Dtype;
 use crate::error::Result;
@@ -109,7 +111,8 @@ impl Fits {
         }
         let shift = shift.filter(|_| is_shifted);
         let known = self.shift.get_or_insert(shift);
-        *known = known.zip(shift).filter(|(known, shift)| (known - shift).abs() <= 2.0 * NEIGHBOURS).map(|(known, _)| known);
+        *known =
+            known.zip(shift).filter(|(known, shift)| (known - shift).abs() <= 2.0 * NEIGHBOURS).map(|(known, _)| known);
         let factor = multiple(pair, dot / squares, noise).filter(|_| squares > 0.0);
         let known = self.scaled.get_or_insert(factor.map(|factor| [factor; 2]));
         *known = known.zip(factor).map(|([least, most], factor)| [least.min(factor), most.max(factor)]);

@@ -146,7 +146,12 @@ fn copied_scale(scale: &WeightScale) -> WeightScale {
         row: spread.row,
     };
     let name = scale.name.clone();
-    WeightScale { name, factors: spread(&scale.factors), zeros: scale.zeros.as_ref().map(spread), divisor: scale.divisor }
+    WeightScale {
+        name,
+        factors: spread(&scale.factors),
+        zeros: scale.zeros.as_ref().map(spread),
+        divisor: scale.divisor,
+    }
 }
 
 /// Elements as they are stored, as numbers.

@@ -33,7 +33,8 @@ impl AnswerChange {
 
     fn of(baseline: &str, candidate: &str, target: &str) -> Self {
         let [baseline, candidate, target] = [baseline, candidate, target].map(str::trim);
-        let holds = |text: &str| !target.is_empty() && words(text).any(|word| word == target) || is_within(text, target);
+        let holds =
+            |text: &str| !target.is_empty() && words(text).any(|word| word == target) || is_within(text, target);
         if baseline == candidate {
             Self::Same
         } else if candidate.is_empty() || baseline.starts_with(candidate) || candidate.starts_with(baseline) {

@@ -6,10 +6,8 @@ use crate::read::operators::OperatorOutput;
 use crate::result::finding::Finding;
 
 /// Unit roundoff of types that are lower than the test's own; float16 stands for all types of eleven significant bits.
-const LOWER: [(&str, &[(&str, f64)]); 2] = [
-    ("float32", &[("float16", 1.0 / 2048.0), ("bfloat16", 1.0 / 256.0)]),
-    ("float16", &[("bfloat16", 1.0 / 256.0)]),
-];
+const LOWER: [(&str, &[(&str, f64)]); 2] =
+    [("float32", &[("float16", 1.0 / 2048.0), ("bfloat16", 1.0 / 256.0)]), ("float16", &[("bfloat16", 1.0 / 256.0)])];
 /// Share of a roundoff that the error of a rounded result has, and the most that its rounded inputs add.
 const ROUNDED: (f64, f64) = (0.2, 1.5);
 /// Roundoffs that the largest relative error of an operator without sums reaches.
@@ -18,8 +16,21 @@ const LARGEST: f64 = 4.0;
 const OWN: f64 = 4.0;
 /// Parts of the names of operators that sum, whose relative error has no limit where the terms cancel.
 const SUMS: [&str; 15] = [
-    "linear", "mm", "matmul", "bmm", "conv", "attention", "sum", "mean", "norm", "einsum", "dot", "softmax", "loss",
-    "cross_entropy", "embedding",
+    "linear",
+    "mm",
+    "matmul",
+    "bmm",
+    "conv",
+    "attention",
+    "sum",
+    "mean",
+    "norm",
+    "einsum",
+    "dot",
+    "softmax",
+    "loss",
+    "cross_entropy",
+    "embedding",
 ];
 /// Least share of the largest relative error that the mean has where every element is off alike.
 const ALIKE: f64 = 0.95;
@@ -45,7 +56,7 @@ pub struct RowErrors {
     pub pattern: Option<&'static str>,
     /// Type of which the candidate's error has the size of a rounding.
     pub rounding: Option<&'static str>,
-    /// The kind of number that the candidate gives wrongly, as far as the errors tell: `infinite`, `nan` or `finite`.
+    /// The kind of number that the candidate gives wrongly, as far as the errors tell: `infinite`, `not-a-number` or `finite`.
     pub broken: Option<&'static str>,
     /// Share of elements that are not finite on the candidate or against the CPU.
     pub share: Option<f64>,
@@ -113,7 +124,7 @@ fn broken(baseline: Option<f64>, candidate: Option<f64>) -> Option<&'static str>
     if baseline.is_finite() && candidate.is_infinite() {
         Some("infinite")
     } else if baseline.is_finite() && candidate.is_nan() {
-        Some("nan")
+        Some("not-a-number")
     } else if baseline.is_nan() && candidate.is_infinite() {
         // The CPU and the baseline agree in an infinity, where the candidate has a number or the other infinity.
         Some("finite")
@@ -170,7 +181,7 @@ mod tests {
         let (nan, inf) = (f64::NAN, f64::INFINITY);
         for (baseline, candidate, told) in [
             (0.0, inf, Some("infinite")),
-            (0.0, nan, Some("nan")),
+            (0.0, nan, Some("not-a-number")),
             (nan, inf, Some("finite")),
             (inf, nan, None),
             (nan, nan, None),

@@ -40,7 +40,11 @@ impl Builder<'_> {
             }
             (Columns::Sides | Columns::Limits, None) => vec![what, String::new(), String::new()],
             (Columns::Checks, _) => {
-                vec![what, compared::compared_phrase(check, &self.result.findings, self.writer)?, self.said_of_wrong(check)?]
+                vec![
+                    what,
+                    compared::compared_phrase(check, &self.result.findings, self.writer)?,
+                    self.said_of_wrong(check)?,
+                ]
             }
         };
         let notes: Vec<String> = [note, next].into_iter().filter(|note| !note.is_empty()).collect();

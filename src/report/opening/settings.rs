@@ -127,7 +127,8 @@ impl Builder<'_> {
         let mut named: Vec<String> = Vec::new();
         for finding in findings.iter().take(MOST_NAMES) {
             let Some(value) = settable_value(finding) else { return Ok(None) };
-            let context = context! { name => safe(self.writer.name(&finding.place)), value => safe(self.writer.name(value)) };
+            let context =
+                context! { name => safe(self.writer.name(&finding.place)), value => safe(self.writer.name(value)) };
             named.push(self.writer.phrase(key, &context)?);
         }
         let settings = safe(self.listed(&named, findings.len(), "advice_and")?);
@@ -141,7 +142,9 @@ impl Builder<'_> {
             _ => Vec::new(),
         };
         let fact = |name: &str| finding.facts.get(name).map(|fact| self.writer.fact(name, fact));
-        let Some((count, side)) = fact("count").zip(fact("side")).filter(|_| !names.is_empty()) else { return Ok(None) };
+        let Some((count, side)) = fact("count").zip(fact("side")).filter(|_| !names.is_empty()) else {
+            return Ok(None);
+        };
         self.writer.phrase("advice_setting_one_sided", &context! { names, count, side }).map(Some)
     }
 
@@ -186,7 +189,9 @@ impl Builder<'_> {
         }
         kind_of(finding)?;
         let value = |side: &str| match finding.facts.get(side)? {
-            Fact::Text(value) if !matches!(value.as_str(), "absent" | "unset") => Some(self.writer.name(&rounded(value))),
+            Fact::Text(value) if !matches!(value.as_str(), "absent" | "unset") => {
+                Some(self.writer.name(&rounded(value)))
+            }
             other => Some(self.writer.fact(side, other).to_string()),
         };
         let sides = value("baseline").zip(value("candidate"));
