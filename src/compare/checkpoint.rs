@@ -1,6 +1,7 @@
 //! Comparison of two checkpoints, parameter by parameter and in parallel.
 
 mod change;
+mod codes;
 mod quantised;
 
 use std::collections::BTreeMap;
@@ -19,7 +20,7 @@ use crate::verdict::Side;
 
 use change::{DifferingTensor, Scope, explanations};
 pub use change::{Explanation, TensorChange};
-pub use quantised::QuantisedStats;
+pub use quantised::{CodesChange, CodesPattern, QuantisedStats};
 
 /// Bytes that are read at once to see whether a tensor holds one number throughout; usually the first few show that it
 /// does not.
@@ -239,7 +240,11 @@ fn tensors(
             return Ok((stats, is_trivial, None));
         }
         let stats = compare_sample(&own.numbers()?, &other.numbers()?, None)?;
-        let quantised = quantised::measure_quantised(own, other, &stats)?;
+        let (mut quantised, all) = quantised::measure_quantised(own, other, &stats)?;
+        if quantised.beyond > 0 || quantised.rows > 0 {
+            quantised.change = codes::codes_change(own, other, (&stats, all))?;
+            quantised.scale = own.scale_agreement(other)?;
+        }
         let is_trivial = is_trivial(baseline, &stats)?;
         Ok((stats, is_trivial, Some(quantised)))
     };

@@ -4,6 +4,7 @@
 //! element type it agrees; up to the error of another precision or algorithm it drifts (`warn`); above that it is wrong (`fail`).
 //! Integers, shapes, and the places and signs of NaN and infinity must be equal.
 
+mod codes;
 pub mod rules;
 mod settings;
 mod told;
@@ -20,15 +21,13 @@ use crate::result::finding::{Finding, verdict_of};
 use crate::result::outcome::{Note, RuleOutcome};
 use crate::result::unit::{CheckpointUnit, Evidence};
 use crate::verdict::{Profile, Severity, Side};
+use codes::{codes_dtype, codes_finding};
 use told::CheckpointFindings;
 
 /// Most outcomes of rules that a unit shows: a model has hundreds of parameters, and only the worst ones matter.
 const SHOWN: usize = 20;
 /// Number of outcomes that are gathered before only the worst ones are kept.
 const GATHERED: usize = 1000;
-
-/// Number of quantised codes beyond rounding from which on a part of the parameter is lost; fewer are single flipped bits.
-const FEW_CODES: u64 = 4;
 
 pub use rules::RULES;
 pub use settings::SettingsScope;
@@ -232,7 +231,15 @@ impl Judge<'_> {
         if dtypes.0 != dtypes.1 {
             self.dtypes_differ(parameter, dtypes, quantised.is_some());
         }
-        self.non_finite(parameter, stats);
+        // Where codes are wrong, values that are not finite come from them.
+        let dtype = looser_dtype(Some(dtypes.0), Some(dtypes.1)).unwrap_or(dtypes.0);
+        let own = self.settings.policy.limits.iter().find(|rule| rule.fits(parameter, dtype));
+        let codes = quantised
+            .filter(|_| is_measured(stats) && relative_l2(stats, own) > 0.0)
+            .and_then(|quantised| codes_finding(parameter, dtypes, stats, quantised));
+        let is_said = codes.is_some();
+        codes.into_iter().for_each(|finding| self.say(finding));
+        self.non_finite(parameter, stats, quantised.map(|_| codes_dtype(dtypes)));
         let counts = |stats: &PairStats, finding: Finding| {
             finding.with("unequal", stats.unequal).with("elements", stats.elements)
         };
@@ -245,37 +252,14 @@ impl Judge<'_> {
         if self.settings.profile == Profile::BitExact && stats.unequal > 0 {
             self.say(counts(stats, Finding::new(&rules::NOT_BIT_EXACT, parameter)));
         }
-        let dtype = looser_dtype(Some(dtypes.0), Some(dtypes.1)).unwrap_or(dtypes.0);
         let rule = self.rule(parameter, dtype, used);
         if !is_measured(stats) {
             return;
         }
         let (error, band) = (relative_l2(stats, rule), limits(dtype, rule, stats, quantised));
-        let is_said = quantised.is_some_and(|quantised| error > 0.0 && self.codes(parameter, dtypes, stats, quantised));
         if !is_said || error > band.wrong {
             self.measured(comparison, error, band, zeroed(stats));
         }
-    }
-
-    /// Adds the finding about the codes of a quantised parameter; returns whether there was one.
-    fn codes(
-        &mut self,
-        parameter: &str,
-        dtypes: (Dtype, Dtype),
-        stats: &PairStats,
-        quantised: &QuantisedStats,
-    ) -> bool {
-        if quantised.beyond == 0 && quantised.rows == 0 {
-            return false;
-        }
-        // The codes are on the side with fewer bits.
-        let dtype = if dtypes.1.size() <= dtypes.0.size() { dtypes.1 } else { dtypes.0 };
-        let is_single = quantised.rows == 0 && quantised.beyond < FEW_CODES;
-        let severity = if is_single { Severity::Warn } else { Severity::Fail };
-        let finding = Finding::new(&rules::CODES_DIFFER, parameter).with_severity(severity);
-        let finding = finding.with("dtype", dtype.to_string()).with("count", quantised.beyond);
-        self.say(finding.with("elements", stats.elements).with("rows", quantised.rows));
-        true
     }
 
     fn dtypes_differ(&mut self, parameter: &str, (baseline, candidate): (Dtype, Dtype), is_quantised: bool) {
@@ -287,7 +271,7 @@ impl Judge<'_> {
         self.say(finding.with("baseline", baseline.to_string()).with("candidate", candidate.to_string()));
     }
 
-    fn non_finite(&mut self, parameter: &str, stats: &PairStats) {
+    fn non_finite(&mut self, parameter: &str, stats: &PairStats, codes: Option<Dtype>) {
         let (nan, inf) = ((stats.nan_baseline, stats.nan_candidate), (stats.inf_baseline, stats.inf_candidate));
         let rule = match stats.nonfinite_mismatches {
             0 if nan.0 + inf.0 == 0 => return,
@@ -300,7 +284,10 @@ impl Judge<'_> {
             .with("inf_baseline", inf.0)
             .with("inf_candidate", inf.1)
             .with("elements", stats.elements);
-        self.say(finding);
+        self.say(match codes {
+            Some(dtype) => finding.with("quantised", dtype.to_string()),
+            None => finding,
+        });
     }
 
     fn rule(&self, parameter: &str, dtype: Dtype, used: &mut [bool]) -> Option<&ParameterRule> {

@@ -5,6 +5,7 @@
 mod account;
 pub mod alone;
 pub mod answers;
+mod change;
 mod comparable;
 pub mod decision;
 mod draft;

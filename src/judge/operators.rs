@@ -6,6 +6,7 @@
 pub mod alone;
 pub mod api;
 pub mod arguments;
+pub mod errors;
 mod limits;
 mod mask;
 pub mod output;

@@ -117,6 +117,7 @@ mod tests {
             include_str!("opening/beside.rs"),
             include_str!("opening/others.rs"),
             include_str!("opening/settings.rs"),
+            include_str!("opening/beside.rs"),
             include_str!("writer.rs"),
         ];
         let composed = [
@@ -167,6 +168,7 @@ mod tests {
             "layout_",
             "reproduce_",
             "model_",
+            "advice_settings_",
         ];
         for key in all_phrases(Language::En).keys() {
             let quoted = format!("\"{}\"", key.trim_end_matches("_alone"));

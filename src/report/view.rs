@@ -280,7 +280,7 @@ impl Builder<'_> {
         Ok(CheckRow {
             id: check.id,
             verdict: check.verdict,
-            compared: safe(compared::compared_phrase(check, self.writer)?),
+            compared: safe(compared::compared_phrase(check, &self.result.findings, self.writer)?),
             reason: self.check_reason(check, standing)?,
         })
     }

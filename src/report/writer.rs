@@ -217,6 +217,10 @@ impl Writer {
             Fact::Count(count) => (*count).into(),
             Fact::Number(value) => value.0.into(),
             Fact::Text(text) => self.own_word(name, text).unwrap_or_else(|| text.clone().into()),
+            Fact::List(items) if matches!(name, "named_rows" | "sources" | "first") => items
+                .iter()
+                .map(|item| if is_digits(item) { safe(item.clone()) } else { item.clone().into() })
+                .collect(),
             Fact::List(items) => items.clone().into(),
         }
     }
@@ -413,6 +417,11 @@ fn sentence(item: Value, language: Language) -> Value {
         }
         _ => item,
     }
+}
+
+/// Whether a text is a number without sign and fraction.
+fn is_digits(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// JSON's words for the numbers it lacks: one look, whether they come as a number or as its word.

@@ -322,7 +322,7 @@ fn the_page_shows_both_answers_and_marks_where_they_part() {
     assert!(html.contains("href=\"#evaluation\"") && html.contains("<section id=\"evaluation\""));
     assert!(
         html.contains("<span class=\"quiet\">sampled</span>")
-            && html.contains("<span class=\"quiet\">scores alone</span>")
+            && html.contains("<span class=\"quiet\">no samples</span>")
     );
 }
 

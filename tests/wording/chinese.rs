@@ -12,7 +12,7 @@ const TERMS: &str = "\
     argmax erf tanh epsilon MoE own-weights same-weights true on yes Atlas tokenizer Hugging Face matmul Mann-Kendall Theil-Sen \
     Bonferroni Mann-Whitney datasets deepspeed megatron megatron-core mindspore peft transformers Polygraphy \
     FlagPerf Megatron-LM MindSpore Transformers MindSpeed-LLM MindSpeed-MM OpenRLHF verl \
-    torch numpy python pip Megatron MindSpeed Rust Schema Lines torchtitan safetensors explain \
+    prefixes torch numpy python pip Megatron MindSpeed Rust Schema Lines torchtitan safetensors explain \
     attention autocast autograd batch benchmark beta bias bit-exact buffer checkpoint clip compile config dataset default detach \
     device double dropout dtype dump embedding epoch eps exp fork fused global gradient hook host inf input issue kernel \
     level list logits loss mask master micro micro-batch mix nan next-dump norm operations optimizer out output padding \

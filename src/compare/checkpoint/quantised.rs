@@ -11,7 +11,7 @@ use pulp::Arch;
 use serde::{Deserialize, Serialize};
 
 use crate::compare::convert::{fits_f32, to_f32};
-use crate::compare::tensor::PairStats;
+use crate::compare::tensor::{PairStats, compare_sample};
 use crate::dtype::Dtype;
 use crate::error::{Error, Result};
 use crate::fetch::ByteSource;
@@ -24,15 +24,15 @@ const BLOCK: u64 = 64 << 10;
 const SIZE: usize = 4;
 /// Noise of weights before they are rounded to codes, as a share of their root mean square: eight roundings of
 /// bfloat16.
-const NOISE: f64 = 8.0 / 512.0;
+pub(super) const NOISE: f64 = 8.0 / 512.0;
 /// Standard deviations that no healthy value exceeds, however many values a model has.
-const DEVIATIONS: f64 = 6.0;
+pub(super) const DEVIATIONS: f64 = 6.0;
 /// Share by which a whole row may be larger: four bfloat16 roundings of the largest number, from which the scale is
 /// computed.
 const ROW: f64 = 4.0 / 512.0;
 
 /// Numbers of two tensors of which at least one is quantised.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct QuantisedStats {
     /// Sum of the squares of the steps of both sides.
     #[serde(with = "crate::compare::exact")]
@@ -41,6 +41,53 @@ pub struct QuantisedStats {
     pub beyond: u64,
     /// Number of rows that are larger or smaller as a whole.
     pub rows: u64,
+    /// The pattern of the codes that are wrong; `None` where none are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub change: Option<CodesChange>,
+    /// Name of the scale that both sides have, and whether it is the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scale: Option<(String, bool)>,
+}
+
+/// The wrong rows of a weight's codes, and their pattern.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CodesChange {
+    /// Number of rows with wrong codes.
+    pub wrong: u64,
+    /// Number of all rows.
+    pub of: u64,
+    /// The first wrong rows, counted from 0.
+    pub rows: Vec<u64>,
+    /// The pattern of all of them; `None` where there is none.
+    pub pattern: Option<CodesPattern>,
+}
+
+/// A pattern of wrong codes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum CodesPattern {
+    /// Each wrong row holds the baseline's row of this number.
+    Rows(Vec<u64>),
+    /// Each wrong row is zero.
+    Zero,
+    /// Each wrong row is this multiple of the baseline's.
+    Scaled(f64),
+    /// Every code is this much larger: another zero point.
+    Shifted(f64),
+    /// Codes of one sign are read as those of the other: signed codes as unsigned ones, or the reverse.
+    Sign,
+    /// Every wrong code is the largest of its row.
+    Saturated,
+}
+
+/// A row of both sides: numbers, and the steps of their codes.
+#[derive(Clone, Copy)]
+pub(super) struct RowPair<'a> {
+    pub(super) baseline: &'a [f32],
+    pub(super) candidate: &'a [f32],
+    /// Steps of the baseline.
+    pub(super) own: &'a [f32],
+    /// Steps of the candidate.
+    pub(super) other: &'a [f32],
 }
 
 /// One side of a pair: a tensor, and its scale where it has one.
@@ -59,6 +106,14 @@ impl QuantisedSide<'_> {
     /// Whether its elements can be measured here: codes, or floating-point numbers that fit `f32`.
     pub(super) fn is_numeric(self) -> bool {
         self.is_quantised() || (self.tensor.dtype.is_float() && fits_f32(self.tensor.dtype))
+    }
+
+    /// The name of the candidate's scale, and whether the other side has the same; `None` where a side has none.
+    pub(super) fn scale_agreement(self, candidate: Self) -> Result<Option<(String, bool)>> {
+        let (Some(own), Some(other)) = (self.scale, candidate.scale) else { return Ok(None) };
+        let (one, two) = (&own.factors.numbers, &other.factors.numbers);
+        let is_same = one.shape == two.shape && compare_sample(one, two, None)?.unequal == 0;
+        Ok(Some((other.name.clone(), is_same)))
     }
 
     /// The numbers that the elements stand for, converted when they are read.
@@ -90,7 +145,13 @@ fn copied_scale(scale: &WeightScale) -> WeightScale {
         counts: spread.counts.clone(),
         row: spread.row,
     };
-    WeightScale { factors: spread(&scale.factors), zeros: scale.zeros.as_ref().map(spread), divisor: scale.divisor }
+    let name = scale.name.clone();
+    WeightScale {
+        name,
+        factors: spread(&scale.factors),
+        zeros: scale.zeros.as_ref().map(spread),
+        divisor: scale.divisor,
+    }
 }
 
 /// Elements as they are stored, as numbers.
@@ -234,22 +295,44 @@ impl ByteSource for Numbers {
     }
 }
 
-/// Measures two sides whose numbers have `stats`, row by row.
+/// Measures two sides whose numbers have `stats`, row by row; returns whether all rows together are changed, too.
 pub(super) fn measure_quantised(
     baseline: QuantisedSide<'_>,
     candidate: QuantisedSide<'_>,
     stats: &PairStats,
-) -> Result<QuantisedStats> {
-    let elements = baseline.tensor.elements();
-    let width = baseline.tensor.shape.last().copied().unwrap_or(1).clamp(1, BLOCK);
-    let rows_at_once = (BLOCK / width).max(1) * width;
+) -> Result<(QuantisedStats, bool)> {
     #[allow(clippy::cast_precision_loss, reason = "element counts are far below 2^53")]
     let rms = (stats.sum_sq_baseline / (stats.elements.max(1) as f64)).sqrt();
-    let mut found = QuantisedStats { sum_sq_steps: 0.0, beyond: 0, rows: 0 };
+    let mut found = QuantisedStats::default();
+    // Rows that are flagged by themselves are left out of the test of all rows together.
+    let (mut others, mut count_others) = (Size::default(), 0);
+    for_each_row(baseline, candidate, &mut |_, pair| {
+        let before = (found.beyond, found.rows);
+        let size = found.take_row(pair, rms);
+        if (found.beyond, found.rows) == before {
+            (others, count_others) = (others.plus(size), count_others + 1);
+        }
+    })?;
+    let is_changed = others.is_changed();
+    if is_changed {
+        found.rows += count_others;
+    }
+    Ok((found, is_changed))
+}
+
+/// Calls `see` with the number and the elements of every row. Rows longer than a block are cut; returns whether none was.
+pub(super) fn for_each_row(
+    baseline: QuantisedSide<'_>,
+    candidate: QuantisedSide<'_>,
+    see: &mut dyn FnMut(u64, RowPair<'_>),
+) -> Result<bool> {
+    let elements = baseline.tensor.elements();
+    let whole = baseline.tensor.shape.last().copied().unwrap_or(1);
+    let width = whole.clamp(1, BLOCK);
+    let rows_at_once = (BLOCK / width).max(1) * width;
     let (mut b, mut c, mut steps) = (Vec::new(), Vec::new(), [Vec::new(), Vec::new()]);
     let [own, other] = &mut steps;
-    // Rows that are flagged by themselves are left out of the test of all rows together.
-    let (mut start, mut others, mut count_others) = (0, Size::default(), 0);
+    let (mut start, mut row) = (0, 0);
     let width_here = usize::try_from(width).unwrap_or(1);
     while start < elements {
         let count = rows_at_once.min(elements - start);
@@ -257,24 +340,18 @@ pub(super) fn measure_quantised(
         candidate.block(start, count, &mut c, other)?;
         let rows = b.chunks(width_here).zip(c.chunks(width_here));
         let steps = own.chunks(width_here).zip(other.chunks(width_here));
-        for ((b, c), (own, other)) in rows.zip(steps) {
-            let before = (found.beyond, found.rows);
-            let size = found.take_row((b, c), (own, other), rms);
-            if (found.beyond, found.rows) == before {
-                (others, count_others) = (others.plus(size), count_others + 1);
-            }
+        for ((baseline, candidate), (own, other)) in rows.zip(steps) {
+            see(row, RowPair { baseline, candidate, own, other });
+            row += 1;
         }
         start += count;
     }
-    if others.is_changed() {
-        found.rows += count_others;
-    }
-    Ok(found)
+    Ok(whole <= BLOCK)
 }
 
 /// Sums over elements that tell whether one side is larger as a whole.
 #[derive(Clone, Copy, Default)]
-struct Size {
+pub(super) struct Size {
     dot: f64,
     squares: f64,
     /// Variance of `dot` from rounding and noise, which have random signs and are weighted by their elements.
@@ -287,14 +364,15 @@ impl Size {
         Self { dot: self.dot + dot, squares: self.squares + squares, variance: self.variance + variance }
     }
 
-    fn is_changed(self) -> bool {
+    pub(super) fn is_changed(self) -> bool {
         self.squares > 0.0
             && (self.dot / self.squares - 1.0).abs() > ROW + DEVIATIONS * self.variance.sqrt() / self.squares
     }
 }
 
 impl QuantisedStats {
-    fn take_row(&mut self, (b, c): (&[f32], &[f32]), (own, other): (&[f32], &[f32]), rms: f64) -> Size {
+    pub(super) fn take_row(&mut self, pair: RowPair<'_>, rms: f64) -> Size {
+        let RowPair { baseline: b, candidate: c, own, other } = pair;
         let mut size = Size::default();
         for ((b, c), (own, other)) in b.iter().zip(c).zip(own.iter().zip(other)) {
             let [b, c, own, other] = [b, c, own, other].map(|value| f64::from(*value));
@@ -342,10 +420,10 @@ mod tests {
 
     /// Statistics of a row of codes against another, both with a step of 1.
     fn of_row(b: &[f32], c: &[f32]) -> QuantisedStats {
-        let mut found = QuantisedStats { sum_sq_steps: 0.0, beyond: 0, rows: 0 };
+        let mut found = QuantisedStats::default();
         let ones = vec![1.0; b.len()];
         let rms = (b.iter().map(|value| f64::from(*value).powi(2)).sum::<f64>() / b.len() as f64).sqrt();
-        found.take_row((b, c), (&ones, &ones), rms);
+        found.take_row(RowPair { baseline: b, candidate: c, own: &ones, other: &ones }, rms);
         found
     }
 

@@ -8,8 +8,10 @@ use super::decision::{self, TestedDrop};
 use super::draft::{self, UnitDraft};
 use super::measure::TestInput;
 use super::texts::{Lengths, count_lengths, text_places};
-use super::{comparable, excerpt, rules, shard};
+use super::{change, comparable, excerpt, rules, shard};
 use crate::compare::evaluation::{binomial, holm};
+use crate::judge::rule::Rule;
+use crate::kind::SampleId;
 use crate::pair::evaluation::PairedModel;
 use crate::policy::Policy;
 use crate::policy::evaluation::margin::MetricScale;
@@ -27,6 +29,8 @@ pub use super::texts::TextReader;
 const EXAMPLES: usize = 20;
 /// Most samples whose texts are shown.
 const FLIPPED: usize = 3;
+/// Rules about scores that got worse.
+const DROPS: [&Rule; 2] = [&rules::DROP, &rules::SMALL_DROP];
 
 /// The judged units of a run, with all findings.
 #[derive(Debug, Default)]
@@ -204,6 +208,13 @@ fn explain(draft: &mut UnitDraft<'_>, texts: &TextReader<'_>) {
             Some(excerpt::flipped_sample(pair.id.clone(), &texts(baseline, candidate)?))
         });
         draft.unit.flipped = flipped.collect::<Vec<FlippedSample>>();
+        let changes = worse.iter().filter_map(pair).filter_map(|pair| change::kind(pair, metric, sides, texts));
+        let change = change::common(&changes.collect::<Vec<_>>());
+        let first: Vec<String> = draft.unit.examples.iter().take(FLIPPED).map(sample_name).collect();
+        for finding in draft.findings.iter_mut().filter(|finding| finding.is_any(&DROPS) && !first.is_empty()) {
+            finding.facts.insert("first".to_owned(), first.clone().into());
+            finding.facts.extend(change.map(|change| ("change".to_owned(), change.as_str().into())));
+        }
     }
     let numbered: Vec<(u64, bool)> = draft
         .measured
@@ -217,6 +228,14 @@ fn explain(draft: &mut UnitDraft<'_>, texts: &TextReader<'_>) {
             .with("modulus", found.shard.modulus)
             .with("remainder", found.shard.remainder);
         draft.findings.push(finding.with("inside", found.inside).with("worse", found.worse));
+    }
+}
+
+/// The number or name of a sample.
+fn sample_name(id: &SampleId) -> String {
+    match id {
+        SampleId::Number(number) => number.to_string(),
+        SampleId::Text(text) => text.clone(),
     }
 }
 

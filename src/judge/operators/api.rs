@@ -176,6 +176,7 @@ fn row(api: &str, direction: Option<Direction>, status: OperatorStatus, is_told:
         skipped_on: None,
         rule: None,
         evidence: if status == OperatorStatus::Skip { RowEvidence::Nothing } else { RowEvidence::Compared },
+        errors: None,
         other_result: None,
     }
 }

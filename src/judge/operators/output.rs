@@ -1,5 +1,6 @@
 //! Judges one output of an operator: its status, and the reason.
 
+use super::errors::RowErrors;
 use super::limits::{OperatorLimits, limits};
 use super::mask::is_mask;
 use crate::compare::operators::{
@@ -100,6 +101,8 @@ pub struct JudgedRow {
     pub rule: Option<usize>,
     /// Its state in the account.
     pub evidence: RowEvidence,
+    /// Its errors on both sides; `None` where one side was judged alone.
+    pub errors: Option<RowErrors>,
     /// Cosine similarity with the CPU, where it shows that the candidate computes something else; `None` otherwise.
     pub other_result: Option<f64>,
 }
@@ -123,6 +126,7 @@ impl JudgedRow {
             skipped_on: None,
             rule: None,
             evidence: RowEvidence::Nothing,
+            errors: None,
             other_result: None,
         }
     }
@@ -135,7 +139,8 @@ impl JudgedRow {
 /// Judges an output of both sides; `msprobe` is the status of msprobe's comparison.
 pub fn judge(pair: &OutputPair<'_>, msprobe: OperatorStatus, policy: &OperatorsPolicy) -> JudgedRow {
     let row = judge_numbers(pair, msprobe, policy);
-    JudgedRow { evidence: evidence(pair, &row), other_result: other_result(pair), ..row }
+    let errors = row.reason.is_some().then(|| RowErrors::of(pair));
+    JudgedRow { evidence: evidence(pair, &row), other_result: other_result(pair), errors, ..row }
 }
 
 /// The cosine similarity of the candidate's output where it is lower than any precision makes it, and the baseline's is not.

@@ -8,7 +8,7 @@ use super::rules::{self, operator};
 use crate::compare::operators::RatioKind;
 use crate::judge::apply_policy::{Decision, decide, shown_places};
 use crate::judge::rule::Rule;
-use crate::kind::TensorKind;
+use crate::kind::{Direction, TensorKind};
 use crate::policy::Policy;
 use crate::read::operators::OperatorStatus;
 use crate::result::finding::{Finding, verdict_of};
@@ -79,6 +79,7 @@ pub fn judge(named: &NamedTest, content: TestContent, policy: &Policy) -> Judged
         .iter()
         .enumerate()
         .filter_map(|(place, row)| Some((place, with_numbers(about(row)?, row, &named.table))))
+        .map(|(place, finding)| (place, with_failing(finding, &rows)))
         .collect();
     let decisions: Vec<_> =
         told.iter().map(|(_, finding)| decide(&finding.code, &finding.place, finding.severity, policy)).collect();
@@ -221,13 +222,21 @@ fn about(row: &JudgedRow) -> Option<Finding> {
     let finding = Finding::new(rule, &row.name).with("rule", reason.as_str());
     Some(match reason {
         RowReason::Ratio { value, limit, .. } => {
-            with_other_result(finding, row).with("value", *value).with("limit", *limit)
+            let finding = with_other_result(finding, row).with("value", *value).with("limit", *limit);
+            match &row.errors {
+                Some(errors) => errors.tell_sizes(finding),
+                None => finding,
+            }
         }
         RowReason::Dtype(baseline, candidate) => {
             finding.with("baseline", baseline.as_str()).with("candidate", candidate.as_str())
         }
         RowReason::Elements(share) => finding.with("value", *share).with("limit", 0.0),
-        RowReason::NonFinite | RowReason::BaselineNonFinite | RowReason::Tool | RowReason::Mask => finding,
+        RowReason::NonFinite => match &row.errors {
+            Some(errors) => errors.tell_broken(finding),
+            None => finding,
+        },
+        RowReason::BaselineNonFinite | RowReason::Tool | RowReason::Mask => finding,
     })
 }
 
@@ -253,10 +262,34 @@ fn with_numbers(finding: Finding, row: &JudgedRow, table: &str) -> Finding {
     if !row.dtype.is_empty() && !finding.facts.contains_key("candidate") {
         finding = finding.with("dtype", row.dtype.as_str());
     }
+    if let Some(shape) = row.errors.as_ref().map(|errors| errors.shape.as_str()).filter(|shape| !shape.is_empty()) {
+        finding = finding.with("shape", shape);
+    }
     match row.msprobe {
         Some(msprobe) => finding.with("msprobe", msprobe.as_str()),
         None => finding,
     }
+}
+
+/// Adds whether forward, backward or both of a finding's operator are wrong, where both were judged.
+fn with_failing(finding: Finding, rows: &[JudgedRow]) -> Finding {
+    // A tool's word about one device alone says no more than its row.
+    if rows.iter().all(|row| row.baseline.is_none()) {
+        return finding;
+    }
+    let own = operator(&finding);
+    let of = |direction: Direction| {
+        let statuses = rows.iter().filter(|row| row.api == own && row.direction == Some(direction));
+        statuses.filter(|row| row.evidence == RowEvidence::Compared).map(|row| row.status).max()
+    };
+    let Some((forward, backward)) = of(Direction::Forward).zip(of(Direction::Backward)) else { return finding };
+    let failing = match (forward == OperatorStatus::Error, backward == OperatorStatus::Error) {
+        (true, true) => "both",
+        (true, false) => "forward",
+        (false, true) => "backward",
+        (false, false) => return finding,
+    };
+    finding.with("failing", failing)
 }
 
 /// The operation of a row, under the name that a dump would give it.

@@ -58,8 +58,9 @@ fn scale_of(name: &str, parameters: &BTreeMap<String, CheckpointParameter>) -> O
     let (scale_name, factors) = find(&scales)?;
     let zero = find(&zeros);
     let divisor = if scale_name.ends_with(PER_ROW_MAXIMUM) { LARGEST_INT8 } else { 1.0 };
+    let own = scale_name.rsplit('.').next().unwrap_or_default().to_owned();
     let taken = std::iter::once(scale_name).chain(zero.iter().map(|(name, _)| name.clone())).collect();
-    Some((WeightScale { factors, zeros: zero.map(|(_, zeros)| zeros), divisor }, taken))
+    Some((WeightScale { name: own, factors, zeros: zero.map(|(_, zeros)| zeros), divisor }, taken))
 }
 
 fn tensor<'a>(parameters: &'a BTreeMap<String, CheckpointParameter>, name: &str) -> Option<&'a TensorData> {

@@ -28,6 +28,8 @@ pub struct Checkpoint {
 /// Scale of the codes of a quantised weight. The value of an element is `(code - zero) * factor / divisor`.
 #[derive(Debug)]
 pub struct WeightScale {
+    /// Its name behind that of the weight's module.
+    pub name: String,
     /// Factors, one per block of the weight.
     pub factors: BlockNumbers,
     /// Zero points, one per block; `None` if all zero points are 0.

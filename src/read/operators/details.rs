@@ -25,6 +25,8 @@ pub struct OperatorOutput {
     pub cosine: Option<f64>,
     /// Largest absolute error.
     pub max_abs: Option<f64>,
+    /// Share of elements that are off by less than two thousandths.
+    pub within: Option<f64>,
     /// Share of unequal elements, for results that are not floating-point numbers.
     pub binary: Option<f64>,
     /// Root of the mean square error, over finite elements.
@@ -70,6 +72,7 @@ pub(super) fn output_row(row: &Row<'_>) -> Option<OperatorOutput> {
         shape: row.cell("Shape")?.trim().to_owned(),
         cosine: row.number("余弦相似度")?,
         max_abs: row.number("最大绝对误差")?,
+        within: row.number("双千指标")?,
         binary: row.number("二进制一致错误率")?,
         rmse: row.number("均方根误差")?,
         small: row.number("小值域错误占比")?,

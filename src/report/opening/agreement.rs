@@ -307,7 +307,7 @@ impl Builder<'_> {
         let cells = match columns {
             Columns::Sides => vec![what, String::new(), said],
             Columns::Limits => vec![what, said, String::new()],
-            Columns::Checks => vec![name, compared::compared_phrase(check, self.writer)?, said],
+            Columns::Checks => vec![name, compared::compared_phrase(check, &self.result.findings, self.writer)?, said],
         };
         Ok(EvidenceRow::new(cells, check.verdict))
     }

@@ -1,6 +1,6 @@
 //! Rows of wrong checks other than the leading one: the numbers of both sides, and the next step.
 
-use minijinja::context;
+use minijinja::{Value, context};
 
 use super::builder::{Builder, Columns, EvidenceRow};
 use super::curves::BY_DUMP;
@@ -57,7 +57,11 @@ impl Builder<'_> {
             }
             (Columns::Sides | Columns::Limits, None) => vec![what, String::new(), String::new()],
             (Columns::Checks, _) => {
-                vec![what, compared::compared_phrase(check, self.writer)?, self.said_of_wrong(check)?]
+                vec![
+                    what,
+                    compared::compared_phrase(check, &self.result.findings, self.writer)?,
+                    self.said_of_wrong(check)?,
+                ]
             }
         };
         let notes: Vec<String> = [note, next].into_iter().filter(|note| !note.is_empty()).collect();
@@ -76,6 +80,7 @@ impl Builder<'_> {
                 self.score_of(finding).map(|unit| self.row_of_score(unit)).transpose()?
             }
             Some(finding) if finding.is(&SLOWER) => self.row_of_slower(finding)?,
+            Some(finding) => self.row_of_setting(finding),
             _ => None,
         };
         let Some(EvidenceRow { cells, note, .. }) = row else {
@@ -112,7 +117,18 @@ impl Builder<'_> {
     fn said_of_wrong(&self, check: &Check) -> Result<String> {
         let Some(finding) = self.worst_finding(check) else { return self.writer.word("headline_nothing") };
         let alike = super::settings::similar_settings_findings(finding, &self.result.findings);
-        if alike.is_empty() { self.headline_of_finding(finding) } else { self.headline_of_settings(&alike) }
+        if alike.is_empty() {
+            return self.headline_of_finding(finding);
+        }
+        let said = self.headline_of_settings(&alike)?;
+        let row = self.row_of_setting(finding).filter(|_| alike.len() == 1);
+        let Some([_, baseline, candidate]) = row.and_then(|row| <[Value; 3]>::try_from(row.cells).ok()) else {
+            return Ok(said);
+        };
+        if baseline.as_str() == Some("") {
+            return Ok(said);
+        }
+        self.writer.phrase("setting_values", &context! { said => safe(said), baseline, candidate })
     }
 
     /// The worst finding of a check; for an evaluation the most informative one, for profiles that of the leading rank.

@@ -113,7 +113,7 @@ impl Builder<'_> {
     /// Operation, step and rank; how many values were compared, and how many inherit the error.
     fn place(&self, culprit: &Culprit) -> Result<String> {
         if let Some(operator) = &culprit.operator {
-            return self.place_of_operator(operator);
+            return self.place_of_operator(operator, culprit);
         }
         let comma = self.writer.word("comma")?;
         let name = self.tensor_name(culprit.check, &culprit.op)?;
@@ -142,11 +142,16 @@ impl Builder<'_> {
     }
 
     /// The row of an operator that was tested alone, and how many outputs were judged; a rank names itself.
-    fn place_of_operator(&self, culprit: &OperatorCulprit) -> Result<String> {
+    fn place_of_operator(&self, culprit: &OperatorCulprit, of: &Culprit) -> Result<String> {
         let of_culprit = operators(&self.result.checks).find(|unit| unit.table == culprit.table);
         let compared = of_culprit.map_or(0, |unit| unit.compared);
         let row = safe(self.writer.name(&culprit.row));
-        let place = self.writer.phrase("place_operator", &context! { row, compared })?;
+        let finding = self.result.findings.iter().find(|finding| of.stands_for(finding));
+        let named = finding.into_iter().flat_map(|finding| ["failing", "dtype", "shape"].map(|name| (name, finding)));
+        let mut facts: BTreeMap<&str, Value> =
+            named.filter_map(|(name, finding)| Some((name, self.fact(name, finding.facts.get(name)?)))).collect();
+        facts.extend([("row", row), ("compared", compared.into())]);
+        let place = self.writer.phrase("place_operator", &Value::from(facts))?;
         let ranked = of_culprit.filter(|unit| unit.rank.is_some());
         Ok(ranked.map_or_else(|| place.clone(), |unit| format!("{place} · {}", self.writer.name(&unit.table))))
     }

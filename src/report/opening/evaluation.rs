@@ -146,7 +146,7 @@ impl Builder<'_> {
         };
         let note = match (unit.test, unit.paired) {
             (None, _) => self.writer.word("evaluation_not_compared")?,
-            (_, 0) => self.writer.word("evaluation_scores_alone")?,
+            (_, 0) => self.writer.word("evaluation_row_without_samples")?,
             (_, paired) => {
                 let counts = context! { worse => unit.worse, better => unit.better, paired };
                 self.writer.phrase("evaluation_counts", &counts)?

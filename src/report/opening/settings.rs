@@ -31,6 +31,16 @@ const KINDS: [(&str, &[&Rule]); 8] = [
 /// Kinds whose likely cause gives better advice than each finding does.
 const CAUSED: [&str; 3] = ["hyperparameters", "dataset", "weights"];
 
+/// Kinds whose settings have a value to set.
+const SETTABLE: [&str; 4] = ["hyperparameters", "env", "pip", "seed"];
+
+/// Kinds whose cause is about more than they are.
+const OWN: [&str; 2] = ["dataset", "weights"];
+
+/// Rules about what only one run has.
+const ONE_SIDED: [&Rule; 3] =
+    [&config_rules::HYPER_ONE_SIDED, &config_rules::WEIGHTS_ONE_SIDED, &config_rules::DATASET_ONE_SIDED];
+
 /// The findings as severe as `finding` about settings of the same kind; empty if it is not about a setting.
 pub(super) fn similar_settings_findings<'a>(finding: &Finding, findings: &'a [Finding]) -> Vec<&'a Finding> {
     let Some((_, rules)) = kind_of(finding) else { return Vec::new() };
@@ -40,6 +50,26 @@ pub(super) fn similar_settings_findings<'a>(finding: &Finding, findings: &'a [Fi
 
 fn kind_of(finding: &Finding) -> Option<(&'static str, &'static [&'static Rule])> {
     KINDS.into_iter().find(|(_, rules)| finding.is_any(rules))
+}
+
+/// The baseline's value of a setting, where it is one that can be set.
+fn settable_value(finding: &Finding) -> Option<&str> {
+    let value = finding.text("baseline")?;
+    let is_plain = !matches!(value, "absent" | "unset") && !value.ends_with('…');
+    // Variables of both platforms have different names, and values that mean the same.
+    (is_plain && !finding.is(&config_rules::ENV_PAIR_DIFFERS)).then_some(value)
+}
+
+/// Sentences in a row: English ones with a blank between them, Chinese ones without.
+fn sentences(all: &[String]) -> String {
+    let mut text = String::new();
+    for sentence in all.iter().filter(|sentence| !sentence.is_empty()) {
+        if !text.is_empty() && !text.ends_with('。') {
+            text.push(' ');
+        }
+        text.push_str(sentence);
+    }
+    text
 }
 
 /// A recorded text with its long numbers in four digits: `max 1.105065107345581, min -0.08` reads `max 1.105, min -0.08`.
@@ -73,15 +103,56 @@ impl Builder<'_> {
         (opening.advice_word, opening.certainty, opening.reasons) =
             (self.word("next_step")?, Value::from(""), Value::from(""));
         opening.told = Some(first.check);
-        if let Some(expected) = self.expected()? {
-            opening.advice = safe(format!("{} {expected}", opening.advice));
+        let named = self.advice_of_settings(findings)?;
+        let mut advice = vec![named.unwrap_or_else(|| opening.advice.to_string())];
+        let one_sided = self.result.counting().filter(|finding| finding.is(&config_rules::HYPER_ONE_SIDED));
+        for finding in one_sided {
+            advice.extend(self.one_sided(finding)?);
         }
+        advice.extend(self.expected()?);
+        opening.advice = safe(sentences(&advice));
         Ok(opening)
+    }
+
+    /// The settings to make equal, with the baseline's values; `None` where one has no value to set.
+    fn advice_of_settings(&self, findings: &[&Finding]) -> Result<Option<String>> {
+        let Some((kind, _)) = findings.first().and_then(|finding| kind_of(finding)) else { return Ok(None) };
+        if OWN.contains(&kind) {
+            return findings.first().map(|first| Ok(self.writer.finding(first)?.help)).transpose();
+        }
+        if !SETTABLE.contains(&kind) {
+            return Ok(None);
+        }
+        let key = if kind == "pip" { "advice_setting_pip" } else { "advice_setting" };
+        let mut named: Vec<String> = Vec::new();
+        for finding in findings.iter().take(MOST_NAMES) {
+            let Some(value) = settable_value(finding) else { return Ok(None) };
+            let context =
+                context! { name => safe(self.writer.name(&finding.place)), value => safe(self.writer.name(value)) };
+            named.push(self.writer.phrase(key, &context)?);
+        }
+        let settings = safe(self.listed(&named, findings.len(), "advice_and")?);
+        self.writer.phrase(&format!("advice_settings_{kind}"), &context! { settings }).map(Some)
+    }
+
+    /// Settings that only one run has, in a sentence.
+    fn one_sided(&self, finding: &Finding) -> Result<Option<String>> {
+        let names: Vec<_> = match finding.facts.get("names") {
+            Some(Fact::List(names)) => names.iter().take(MOST_NAMES).map(|name| safe(self.writer.name(name))).collect(),
+            _ => Vec::new(),
+        };
+        let fact = |name: &str| finding.facts.get(name).map(|fact| self.writer.fact(name, fact));
+        let Some((count, side)) = fact("count").zip(fact("side")).filter(|_| !names.is_empty()) else {
+            return Ok(None);
+        };
+        self.writer.phrase("advice_setting_one_sided", &context! { names, count, side }).map(Some)
     }
 
     /// The headline of settings that differ, all of one kind.
     pub(super) fn headline_of_settings(&self, findings: &[&Finding]) -> Result<String> {
         let kind = findings.first().and_then(|finding| kind_of(finding)).map_or("hyperparameters", |(kind, _)| kind);
+        let are_one_sided = findings.iter().all(|finding| finding.is(&config_rules::WEIGHTS_ONE_SIDED));
+        let kind = if are_one_sided { "one_sided" } else { kind };
         let mut names: Vec<&str> = findings.iter().map(|finding| finding.place.as_str()).collect();
         names.dedup();
         let count = names.len();
@@ -92,33 +163,58 @@ impl Builder<'_> {
     /// `a`, `a and b`, `a, b and c`, `a, b, c and 4 more`.
     fn names(&self, all: &[&str]) -> Result<String> {
         let shown: Vec<String> = all.iter().take(MOST_NAMES).map(|name| self.writer.name(name)).collect();
+        self.listed(&shown, all.len(), "opening_and")
+    }
+
+    /// The first of `all` things in a list that says how many more there are; `and` is the key of the word before the last.
+    fn listed(&self, shown: &[String], all: usize, and: &str) -> Result<String> {
         let comma = self.writer.word("opening_comma")?;
-        match shown.as_slice() {
-            shown if all.len() > MOST_NAMES => {
+        match shown {
+            shown if all > shown.len() => {
                 let names = safe(shown.join(&comma));
-                self.writer.phrase("opening_names_more", &context! { names, all => all.len(), shown => MOST_NAMES })
+                self.writer.phrase("opening_names_more", &context! { names, all, shown => shown.len() })
             }
             [before @ .., last] if !before.is_empty() => {
-                Ok(format!("{}{}{last}", before.join(&comma), self.writer.word("opening_and")?))
+                Ok(format!("{}{}{last}", before.join(&comma), self.writer.word(and)?))
             }
             shown => Ok(shown.join(&comma)),
         }
     }
 
     /// A setting with its values on both sides.
-    fn row_of_setting(&self, finding: &Finding) -> Option<EvidenceRow> {
+    pub(super) fn row_of_setting(&self, finding: &Finding) -> Option<EvidenceRow> {
+        let is_one_sided = finding.is_any(&ONE_SIDED);
+        if is_one_sided {
+            return self.row_of_one_sided(finding);
+        }
         kind_of(finding)?;
         let value = |side: &str| match finding.facts.get(side)? {
-            Fact::Text(value) => Some(self.writer.name(&rounded(value))),
+            Fact::Text(value) if !matches!(value.as_str(), "absent" | "unset") => {
+                Some(self.writer.name(&rounded(value)))
+            }
             other => Some(self.writer.fact(side, other).to_string()),
         };
         let sides = value("baseline").zip(value("candidate"));
         let off = || finding.facts.get("worst").map(|worst| self.writer.fact("worst", worst));
         let (baseline, candidate) = match sides {
             Some(sides) => sides,
-            None => (String::new(), self.writer.phrase("row_off", &context! { off => off()? }).ok()?),
+            None => {
+                let statistic = finding.text("statistic").unwrap_or_default();
+                (String::new(), self.writer.phrase("row_off", &context! { off => off()?, statistic }).ok()?)
+            }
         };
         let cells = vec![self.writer.name(&finding.place), baseline, candidate];
+        Some(EvidenceRow::new(cells, finding.severity.verdict()))
+    }
+
+    /// A setting that one run has.
+    fn row_of_one_sided(&self, finding: &Finding) -> Option<EvidenceRow> {
+        let [present, absent] = ["value_present", "value_absent"].map(|key| self.writer.word(key).ok());
+        let sides = match finding.text("side")? {
+            "baseline" => [present?, absent?],
+            _ => [absent?, present?],
+        };
+        let cells = [vec![self.writer.name(&finding.place)], sides.to_vec()].concat();
         Some(EvidenceRow::new(cells, finding.severity.verdict()))
     }
 
