@@ -556,3 +556,17 @@ fn the_page_shows_each_hole_as_it_is() {
     }
     assert_eq!(&page[from..to], table, "UPDATE_DOCS=1 cargo test --locked --test all writes it");
 }
+
+#[test]
+fn a_finding_says_by_how_much_an_output_is_off_and_what_that_looks_like() {
+    let facts = |case: &str| {
+        let result = judge_case(case).result;
+        let finding = result.findings.iter().find(|finding| finding.code == "operators-inaccurate").expect("a finding");
+        serde_json::to_value(&finding.facts).expect("JSON")
+    };
+    let rounded = facts("linear-bf16-products");
+    assert_eq!((&rounded["rounding"], &rounded["failing"]), (&"bfloat16".into(), &"both".into()), "{rounded}");
+    let factor = facts("gelu-2-percent");
+    assert_eq!((&factor["pattern"], &factor["shape"]), (&"factor".into(), &"(2, 9, 32)".into()), "{factor}");
+    assert!((factor["mean_rel"].as_f64().expect("a number") - 0.02).abs() < 1e-4, "{factor}");
+}

@@ -131,7 +131,7 @@ impl Fits {
         if let Some(shift) = shift {
             return Some(CodesPattern::Shifted(shift));
         }
-        let is_shared = |[least, most]: &[f64; 2]| *least > 0.0 && most / least < SHARED || least == most;
+        let is_shared = |[least, most]: &[f64; 2]| (1.0 / SHARED..SHARED).contains(&(most / least));
         if self.scaled.flatten().is_some_and(|factors| is_shared(&factors)) {
             return Some(CodesPattern::Scaled(self.dot / self.squares));
         }
@@ -177,4 +177,64 @@ fn multiple(pair: RowPair<'_>, factor: f64, noise: f64) -> Option<f64> {
     #[allow(clippy::cast_precision_loss, reason = "a row is short")]
     let is_fit = misfits as f64 <= most;
     is_fit.then_some(factor)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::compare::checkpoint::quantised::measure_quantised;
+    use crate::compare::tensor::compare_sample;
+    use crate::fetch::MemorySource;
+    use crate::read::tensor::{ByteOrder, ElementPlacement, TensorData};
+
+    const WIDTH: u8 = 64;
+
+    fn tensor(rows: &[Vec<i32>]) -> TensorData {
+        let bytes: Vec<u8> =
+            rows.iter().flatten().map(|code| u8::try_from(code.rem_euclid(256)).expect("a byte")).collect();
+        let placement =
+            ElementPlacement { offset: 0, len: bytes.len() as u64, strides: None, order: ByteOrder::Little };
+        let shape = vec![rows.len() as u64, u64::from(WIDTH)];
+        TensorData::new(Arc::new(MemorySource::new("t", bytes)), Dtype::I8, shape, placement).expect("a tensor")
+    }
+
+    /// Three rows of codes, none like another.
+    fn rows() -> Vec<Vec<i32>> {
+        let code = |row: i32, column: i32| (row * 37 + column * column * 29 + column * 11) % 81 - 40;
+        (0..3).map(|row| (0..i32::from(WIDTH)).map(|column| code(row, column)).collect()).collect()
+    }
+
+    fn found(change: impl Fn(&mut Vec<Vec<i32>>)) -> CodesChange {
+        let (baseline, mut candidate) = (rows(), rows());
+        change(&mut candidate);
+        let [baseline, candidate] = [tensor(&baseline), tensor(&candidate)];
+        let side = |tensor| QuantisedSide { tensor, scale: None };
+        let stats = compare_sample(&baseline, &candidate, None).expect("comparable");
+        let (_, all) = measure_quantised(side(&baseline), side(&candidate), &stats).expect("measured");
+        let change = codes_change(side(&baseline), side(&candidate), (&stats, all)).expect("read");
+        change.expect("a change")
+    }
+
+    #[test]
+    fn wrong_rows_say_where_they_come_from() {
+        let copied = found(|rows| rows[0] = rows[1].clone());
+        assert_eq!((copied.wrong, copied.of, copied.rows), (1, 3, vec![0]));
+        assert_eq!(copied.pattern, Some(CodesPattern::Rows(vec![1])));
+        let exchanged = found(|rows| rows.swap(0, 2));
+        assert_eq!(exchanged.pattern, Some(CodesPattern::Rows(vec![2, 0])));
+        assert_eq!(found(|rows| rows[2].fill(0)).pattern, Some(CodesPattern::Zero));
+        let shifted = found(|rows| rows.iter_mut().flatten().for_each(|code| *code += 20));
+        assert_eq!((shifted.wrong, shifted.pattern), (3, Some(CodesPattern::Shifted(20.0))));
+        let wrapped = found(|rows| rows.iter_mut().flatten().for_each(|code| *code += 128));
+        assert_eq!(wrapped.pattern, Some(CodesPattern::Shifted(128.0)));
+        let larger = found(|rows| rows[1].iter_mut().for_each(|code| *code = *code * 3 / 2));
+        assert!(
+            matches!(larger.pattern, Some(CodesPattern::Scaled(factor)) if (factor - 1.5).abs() < 0.02),
+            "{larger:?}"
+        );
+        let mixed = found(|rows| rows[1].iter_mut().step_by(3).for_each(|code| *code = 40 - *code));
+        assert_eq!((mixed.wrong, mixed.pattern), (1, None));
+    }
 }

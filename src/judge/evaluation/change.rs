@@ -37,9 +37,11 @@ impl AnswerChange {
             |text: &str| !target.is_empty() && words(text).any(|word| word == target) || is_within(text, target);
         if baseline == candidate {
             Self::Same
-        } else if candidate.is_empty() || baseline.starts_with(candidate) || candidate.starts_with(baseline) {
-            Self::Form
-        } else if holds(candidate) && holds(baseline) {
+        } else if candidate.is_empty()
+            || baseline.starts_with(candidate)
+            || candidate.starts_with(baseline)
+            || (holds(candidate) && holds(baseline))
+        {
             Self::Form
         } else {
             Self::Content
