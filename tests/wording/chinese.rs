@@ -8,7 +8,7 @@ use regex::Regex;
 /// Terms and names that stand in Chinese sentences as they are. Words of capitals, words with a digit, `_`, `.` or `=` in
 /// them, and everything in code spans are names anyway.
 const TERMS: &str = "\
-    Adam AdamW RoPE Ascend atol rtol Dependabot GitHub GitLab Mermaid NaN NumPy Python TensorBoard cuBLAS cuDNN in-toto msprobe precision-gate \
+    Adam AdamW RoPE LoRA Ascend atol rtol Dependabot GitHub GitLab Mermaid NaN NumPy Python TensorBoard cuBLAS cuDNN in-toto msprobe precision-gate \
     argmax erf tanh epsilon MoE own-weights same-weights true on yes Atlas tokenizer Hugging Face matmul Mann-Kendall Theil-Sen \
     Bonferroni Mann-Whitney datasets deepspeed megatron megatron-core mindspore peft transformers Polygraphy \
     FlagPerf Megatron-LM MindSpore Transformers MindSpeed-LLM MindSpeed-MM OpenRLHF verl \
