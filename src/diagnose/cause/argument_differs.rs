@@ -24,8 +24,11 @@ fn in_dump(context: &DumpContext<'_>) -> Option<Diagnosis> {
     if suspect.has_finding_of(&[&dump_rules::ARGUMENT_DIFFERS]) {
         let diagnosis = diagnosis.because(named(Statement::new("first-argument"), &suspect));
         // A module passes its own mode: no line of the model holds this argument.
-        let is_mode = name_of(place) == Some("training") || suspect.culprit.argument == "training";
-        return Some(if is_mode { diagnosis.advise(Statement::new("mode-differs")) } else { diagnosis });
+        return Some(if suspect.culprit.argument == "training" {
+            diagnosis.advise(Statement::new("mode-differs"))
+        } else {
+            diagnosis
+        });
     }
     if !is_parameter && suspect.has_finding_of(&[&dump_rules::REQUIRES_GRAD_DIFFERS]) {
         let is_trained = suspect.value.candidate.record().is_some_and(|record| record.requires_grad == Some(true));

@@ -90,12 +90,7 @@ fn dumped(mut diagnosis: Diagnosis, context: &DumpContext<'_>, suspect: &Suspect
 
 /// The forward call of a backward operation and the line of the user's code that made it.
 fn forward_sign(dump: &Dump, name: &OpName) -> Option<Statement> {
-    let call = name.call.unwrap_or(0);
-    let names = [
-        format!("{}.{call}.forward", name.base),
-        format!("{}.forward.{call}", name.base),
-        format!("{}_{call}_forward", name.base),
-    ];
+    let names = name.forward_names();
     let forward = dump.operations.iter().find(|operation| names.iter().any(|name| name == operation.name))?;
     let statement = Statement::new("forward-of").with("forward", forward.name);
     Some(match frame_of(dump, forward.name) {

@@ -446,12 +446,7 @@ fn most_telling(findings: Vec<Finding>, policy: &Policy) -> Vec<Finding> {
 pub(super) fn stack_of(dump: &Dump, name: &str) -> Vec<String> {
     let Some(stacks) = &dump.stacks else { return Vec::new() };
     let parts = OpName::parse(name);
-    let call = parts.call.unwrap_or(0);
-    let forward = [
-        format!("{}.{call}.forward", parts.base),
-        format!("{}.forward.{call}", parts.base),
-        format!("{}_{call}_forward", parts.base),
-    ];
+    let forward = parts.forward_names();
     // The own stack of a backward call holds no more than the line that starts the whole backward pass.
     let of_forward = forward.iter().filter(|_| parts.direction != Some(Direction::Forward));
     let stack = of_forward.map(String::as_str).chain([name]).find_map(|name| stacks.get(name));

@@ -88,7 +88,7 @@ pub(crate) fn argument_of(operation: Operation<'_>, leaf: Leaf<'_>, operations: 
     let name = OpName::parse(operation.name);
     match (name.direction?, leaf.kind) {
         (Direction::Forward, TensorKind::Input) => argument_name(&name.base, leaf.row.below_operation()),
-        (Direction::Backward, TensorKind::Output) => argument_of_gradient(&name.base, operation.name, leaf, operations),
+        (Direction::Backward, TensorKind::Output) => argument_of_gradient(&name, leaf, operations),
         _ => None,
     }
 }
@@ -108,10 +108,9 @@ fn argument_name(call: &str, row: &str) -> Option<String> {
 
 /// Name of the argument that a gradient belongs to: the only one of its shape. Hooks give the gradients of some calls in another order
 /// than the arguments, and that of a matrix transposed.
-fn argument_of_gradient(call: &str, backward: &str, gradient: Leaf<'_>, operations: &Operations) -> Option<String> {
-    let (before, after) = backward.rsplit_once("backward")?;
-    let forward = format!("{before}forward{after}");
-    let forward = operations.iter().find(|operation| operation.name == forward)?;
+fn argument_of_gradient(call: &OpName, gradient: Leaf<'_>, operations: &Operations) -> Option<String> {
+    let names = call.forward_names();
+    let forward = operations.iter().find(|operation| names.iter().any(|name| name == operation.name))?;
     let shape = gradient.tensor()?.shape;
     let only = |is_alike: &dyn Fn(&[u64]) -> bool| {
         let inputs = forward.leaves.iter().filter(|leaf| leaf.kind == TensorKind::Input);
@@ -120,7 +119,7 @@ fn argument_of_gradient(call: &str, backward: &str, gradient: Leaf<'_>, operatio
     };
     let is_transposed = |other: &[u64]| shape.len() == 2 && other.iter().rev().eq(shape);
     let input = only(&|other| other == shape).or_else(|| only(&is_transposed))?;
-    argument_name(call, input.row.below_operation())
+    argument_name(&call.base, input.row.below_operation())
 }
 
 /// The overload that fits both calls; `None` where there is none, or their function is not known.

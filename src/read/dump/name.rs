@@ -48,6 +48,12 @@ impl OpName {
         }
     }
 
+    /// The names that the forward call of this call can have: of a function, of a module, and of an old dump.
+    pub(crate) fn forward_names(&self) -> [String; 3] {
+        let (base, call) = (&self.base, self.call.unwrap_or(0));
+        [format!("{base}.{call}.forward"), format!("{base}.forward.{call}"), format!("{base}_{call}_forward")]
+    }
+
     /// Splits `name` into its parts.
     pub(crate) fn parse(name: &str) -> Self {
         Self::parse_joined(name, '.').or_else(|| Self::parse_joined(name, '_')).unwrap_or_else(|| Self {

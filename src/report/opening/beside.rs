@@ -3,33 +3,18 @@
 use minijinja::{Value, context};
 
 use super::builder::{Builder, Columns, EvidenceRow};
-use super::curves::BY_DUMP;
+use super::curves::{BY_DUMP, DIFFERS};
 use super::lead::Lead;
 use super::steps::first_step;
 use crate::error::Result;
 use crate::judge::loss::code as curve_rules;
 use crate::judge::performance::rules::SLOWER;
-use crate::judge::rule::Rule;
 use crate::report::writer::safe;
 use crate::report::{causes, checks, compared, curve, evaluation, next_dump, performance};
 use crate::result::diagnosis::Sureness;
 use crate::result::finding::{Fact, Finding};
 use crate::result::unit::{Check, CulpritKind, profile_place};
 use crate::verdict::{Severity, Verdict};
-
-/// Rules about curves whose advice is a dump of the steps that differ.
-const ADVISE_DUMP: [&Rule; 10] = [
-    &curve_rules::MEAN,
-    &curve_rules::TAIL,
-    &curve_rules::SPREAD,
-    &curve_rules::DEPARTURE,
-    &curve_rules::PEAK,
-    &curve_rules::HEAD,
-    &curve_rules::STEP_1,
-    &curve_rules::SPIKES,
-    &curve_rules::GRAD_NORM,
-    &curve_rules::NON_FINITE,
-];
 
 /// Content of a row: its subject, its cells of both sides, and words after its verdict.
 struct Told {
@@ -157,7 +142,9 @@ impl Builder<'_> {
     /// Whether a curve may differ because of what leads: a setting, or a wrong value of the same training that is not later than the first
     /// step at which the curve is off. Another dump of it shows nothing before that is repaired.
     fn follows_from_leading(&self, finding: &Finding) -> bool {
-        let is_by_dump = finding.is_any(&ADVISE_DUMP) && curve::is_judged_by(self.result, finding.check);
+        // The advice about these is a dump of the steps that differ.
+        let advises_dump = finding.is_any(&DIFFERS) || finding.is(&curve_rules::NON_FINITE);
+        let is_by_dump = advises_dump && curve::is_judged_by(self.result, finding.check);
         let lead = Lead::from_result(self.result);
         let is_before = match &lead {
             Lead::Settings(_) => true,

@@ -25,7 +25,7 @@ use crate::result::unit::{AnyUnit, CurveUnit, curves};
 use crate::verdict::{CheckId, Severity, Verdict};
 
 /// Rules whose findings report that a curve differs, by how much or where.
-const DIFFERS: [&Rule; 10] = [
+pub(super) const DIFFERS: [&Rule; 9] = [
     &curve_rules::MEAN,
     &curve_rules::TAIL,
     &curve_rules::SPREAD,
@@ -35,7 +35,6 @@ const DIFFERS: [&Rule; 10] = [
     &curve_rules::STEP_1,
     &curve_rules::SPIKES,
     &curve_rules::GRAD_NORM,
-    &curve_rules::ONSET,
 ];
 
 /// Rules whose findings report an event; they lead before rules that report an amount.
@@ -188,7 +187,7 @@ impl Builder<'_> {
             facts.extend([("metric", metric), ("subject", subject)]);
             return self.writer.phrase(key, &Value::from(facts));
         }
-        if !finding.is_any(&DIFFERS) {
+        if !finding.is_any(&DIFFERS) && !finding.is(&curve_rules::ONSET) {
             return self.headline_of_finding(finding);
         }
         let tail = wrong(unit, "tail_signed_rel").and_then(|rule| rule.value).map(|value| value.0);
