@@ -18,6 +18,7 @@ mod made;
 mod pages;
 mod pasted;
 mod policy_file;
+mod python_types;
 
 use std::fmt::Write;
 use std::fs;

@@ -255,6 +255,8 @@ class Culprit:
     order: int = 0
     #: The rank; null where there is only one process.
     rank: Optional[int] = None
+    #: The argument of the call that the value is, or whose gradient it is; empty where the signature does not tell.
+    argument: str = ""
     #: The side that alone runs the operation; null where both do.
     side: Optional[Side] = None
     #: The numbers.
