@@ -19,6 +19,7 @@ mod fingerprint;
 mod formula;
 mod location;
 pub mod next_dump;
+mod order;
 mod part;
 mod pattern;
 mod rl;

@@ -10,6 +10,9 @@ pub(super) const MADE_BY_UNDUMPED: &str = "made-by-undumped";
 /// Code of the evidence that a gradient was lost between two operations.
 pub(super) const LOST_IN_GAP: &str = "lost-in-gap";
 
+/// Code of the evidence that an operand may hold the same values at other places.
+pub(super) const UNSEEN_ORDER: &str = "unseen-order";
+
 /// Whether a finding names a cause by its code.
 pub(super) fn names_cause(finding: &Finding, code: &str) -> bool {
     matches!(finding.facts.get("pattern"), Some(Fact::Text(pattern)) if pattern == code)

@@ -8,16 +8,17 @@ use std::collections::{BTreeSet, HashMap};
 
 use serde::Serialize;
 
-use super::evidence::{LOST_IN_GAP, MADE_BY_UNDUMPED};
+use super::evidence::{LOST_IN_GAP, MADE_BY_UNDUMPED, UNSEEN_ORDER};
 use crate::dtype::Dtype;
 use crate::judge::dump::rules as dump_rules;
+use crate::judge::loss::code as curve_rules;
 use crate::kind::TensorKind;
 use crate::read::dump::name::{Direction, OpName};
 use crate::read::dump::{Dump, Leaf};
 use crate::result::diagnosis::Diagnosis;
-use crate::result::finding::Fact;
+use crate::result::finding::{Fact, Finding};
 use crate::result::next_dump::NextDump;
-use crate::result::unit::{self, Check, Culprit, CurveUnit};
+use crate::result::unit::{self, AnyUnit, Check, Culprit, CurveUnit};
 use crate::verdict::{CheckId, Verdict};
 
 /// Size of everything inside a module relative to the module's own values: level mix against L0 in msprobe's published
@@ -35,6 +36,8 @@ pub struct Situation<'a> {
     pub sizes: &'a RecordedSizes,
     /// Likely causes.
     pub diagnoses: &'a [Diagnosis],
+    /// The findings of all checks.
+    pub findings: &'a [Finding],
 }
 
 /// Bytes of every recorded tensor of the candidate's operations that a plan may name.
@@ -45,7 +48,9 @@ impl RecordedSizes {
     /// Adds up the bytes that `candidate` recorded of every operation that a plan may name: `culprit`, the operation
     /// before a gap that `diagnoses` name, and the forward call of each where it is a backward one.
     pub fn of<'a>(culprit: &'a Culprit, diagnoses: impl IntoIterator<Item = &'a Diagnosis>, candidate: &Dump) -> Self {
-        let named = gaps(diagnoses).chain([culprit.op.as_str()]).flat_map(with_forward);
+        let diagnoses: Vec<&Diagnosis> = diagnoses.into_iter().collect();
+        let beside = || diagnoses.iter().copied();
+        let named = gaps(beside()).chain(moving(beside())).chain([culprit.op.as_str()]).flat_map(with_forward);
         let mut sizes: HashMap<String, u64> = named.map(|op| (op, 0)).collect();
         for operation in candidate.operations.iter() {
             if let Some(size) = sizes.get_mut(operation.name) {
@@ -104,6 +109,7 @@ fn from_culprit(culprit: &Culprit, situation: &Situation<'_>) -> Option<NextDump
         return None;
     }
     let mut list = with_forward(&culprit.op);
+    list.splice(0..0, moving(situation.diagnoses).map(str::to_owned));
     let reason = if gap.is_some() { "gap" } else { "tensors" };
     list.extend(gap.as_deref().map(with_forward).unwrap_or_default());
     let bytes = situation.sizes.together(&list);
@@ -151,10 +157,24 @@ fn gap_before(diagnoses: &[Diagnosis], culprit: &Culprit) -> Option<String> {
 
 /// The last operation before each gap that a diagnosis found.
 fn gaps<'a>(diagnoses: impl IntoIterator<Item = &'a Diagnosis>) -> impl Iterator<Item = &'a str> {
+    named(diagnoses, &[LOST_IN_GAP, MADE_BY_UNDUMPED], "before")
+}
+
+/// The operation that may have moved the elements of an operand, where a diagnosis found one.
+fn moving<'a>(diagnoses: impl IntoIterator<Item = &'a Diagnosis>) -> impl Iterator<Item = &'a str> {
+    named(diagnoses, &[UNSEEN_ORDER], "moving")
+}
+
+/// The texts of a fact in the evidence of some codes.
+fn named<'a>(
+    diagnoses: impl IntoIterator<Item = &'a Diagnosis>,
+    codes: &'a [&'a str],
+    fact: &'a str,
+) -> impl Iterator<Item = &'a str> {
     let evidence = diagnoses.into_iter().flat_map(|diagnosis| &diagnosis.evidence);
-    let gaps = evidence.filter(|evidence| evidence.is_any(&[LOST_IN_GAP, MADE_BY_UNDUMPED]));
-    gaps.filter_map(|evidence| match evidence.facts.get("before") {
-        Some(Fact::Text(before)) => Some(before.as_str()),
+    let own = evidence.filter(|evidence| evidence.is_any(codes));
+    own.filter_map(|evidence| match evidence.facts.get(fact) {
+        Some(Fact::Text(text)) => Some(text.as_str()),
         _ => None,
     })
 }
@@ -177,7 +197,7 @@ fn from_curve(situation: &Situation<'_>) -> Option<NextDump> {
     let losses = unit::curves(situation.checks).filter(is_failed_loss);
     losses.filter(|unit| unit.paired_by != "position").find_map(|unit| {
         let seen = unit.non_finite_steps.first().copied().into_iter().chain(unit.first_diverging_step).min();
-        let step = told_step(situation.diagnoses).or(seen)?;
+        let step = told_step(situation.diagnoses).or_else(|| start_that_differs(unit, situation.findings)).or(seen)?;
         let counts_from_zero = unit.series.step.first() == Some(&0);
         Some(NextDump {
             reason: "curve".into(),
@@ -189,6 +209,13 @@ fn from_curve(situation: &Situation<'_>) -> Option<NextDump> {
             bytes: None,
         })
     })
+}
+
+/// The first step of a curve that differs there already, before any update: no later step shows more.
+fn start_that_differs(unit: &CurveUnit, findings: &[Finding]) -> Option<u64> {
+    let is_finite = unit.non_finite_steps.is_empty();
+    let differs = findings.iter().any(|finding| curve_rules::is_first_loss(finding) && finding.place == unit.name());
+    unit.series.step.first().copied().filter(|_| is_finite && differs)
 }
 
 /// The step that a piece of evidence of the likeliest cause names.

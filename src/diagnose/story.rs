@@ -95,6 +95,8 @@ fn join(told: &mut Vec<Diagnosis>, diagnosis: Diagnosis, is_symptom: bool) {
         known.cause == diagnosis.cause || is_symptom && explained()
     };
     match told.iter_mut().find(explains) {
+        // What is merely possible is no evidence for what explains it.
+        Some(known) if known.cause != diagnosis.cause && diagnosis.sureness == Sureness::Possible => {}
         Some(known) => {
             let new = diagnosis
                 .evidence

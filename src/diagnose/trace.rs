@@ -80,6 +80,12 @@ impl<'a> Trace<'a> {
         call.or_else(|| found.clone().next_back())
     }
 
+    /// The first operation before `order` that made this value, which later ones only handed on.
+    pub(super) fn first_made(&self, record: &TensorRecord<'_>, order: usize) -> Option<Appearance<'a>> {
+        let is_output = |one: &Appearance<'a>| one.order < order && matches!(one.leaf.kind, TensorKind::Output);
+        self.appearances(record).find(is_output)
+    }
+
     /// The last appearance before `order`, whatever its role.
     pub(super) fn last_before(&self, record: &TensorRecord<'_>, order: usize) -> Option<Appearance<'a>> {
         self.appearances(record).rfind(|appearance| appearance.order < order)

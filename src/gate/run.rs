@@ -190,6 +190,7 @@ fn diagnose(result: &mut GateResult, sizes: &RecordedSizes) {
         checks: &result.checks,
         sizes,
         diagnoses: &result.diagnoses,
+        findings: &result.findings,
     });
 }
 

@@ -19,7 +19,7 @@ mod settings;
 mod steps;
 mod words;
 
-use builder::{Builder, MOST_ROWS};
+use builder::{Builder, Columns, MOST_ROWS};
 use lead::Lead;
 
 use super::writer::{Writer, safe};
@@ -91,6 +91,11 @@ impl Builder<'_> {
         opening.rows = self.all_checks(finding.check)?;
         let width = opening.rows.first().map_or(0, |row| row.cells.len());
         opening.columns = self.columns_of_checks()?.into_iter().take(width).collect();
+        if let Some(row) = finding.facts.get("meaning").and_then(|_| self.row_of_meaning(finding)) {
+            let others = self.other_checks(Some(finding.check), Columns::Sides)?;
+            opening.rows = std::iter::once(row).chain(others).collect();
+            opening.columns = self.columns_of_sides()?;
+        }
         self.place_of_finding(&mut opening, finding)?;
         self.advise(&mut opening, cause, finding)?;
         Ok(opening)

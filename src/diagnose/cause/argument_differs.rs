@@ -23,6 +23,7 @@ fn in_dump(context: &DumpContext<'_>) -> Option<Diagnosis> {
     let diagnosis = Diagnosis::new(&CAUSE, place, Sureness::Certain);
     if suspect.has_finding_of(&[&dump_rules::ARGUMENT_DIFFERS]) {
         let diagnosis = diagnosis.because(named(Statement::new("first-argument"), &suspect));
+        let diagnosis = diagnosis.because_all(root_of_size(&suspect));
         // A module passes its own mode: no line of the model holds this argument.
         return Some(if suspect.culprit.argument == "training" {
             diagnosis.advise(Statement::new("mode-differs"))
@@ -44,6 +45,39 @@ fn in_dump(context: &DumpContext<'_>) -> Option<Diagnosis> {
         ])
     })?;
     Some(Diagnosis::new(&CAUSE, place, Sureness::Certain).because(evidence))
+}
+
+/// States that an argument is one over the root of a size on one side, as the scale of attention is, and what it is on the other.
+fn root_of_size(suspect: &Suspect<'_>) -> Option<Statement> {
+    let number = |value: LeafValue<'_>| match value {
+        LeafValue::Plain { value: Json::Float(number), .. } => Some(*number),
+        #[allow(clippy::cast_precision_loss, reason = "held against the inverse of a small root")]
+        LeafValue::Plain { value: Json::Int(number), .. } => Some(*number as f64),
+        _ => None,
+    };
+    let values = [number(suspect.value.baseline.value)?, number(suspect.value.candidate.value)?];
+    let [baseline, candidate] = values.map(root_under_one);
+    let size = baseline.or(candidate).filter(|_| baseline != candidate)?;
+    let form = |value: f64, root: Option<u32>| match root {
+        Some(root) => format!("1/√{root}"),
+        None if (value * f64::from(size) - 1.0).abs() < CLOSE => format!("1/{size}"),
+        None => value.to_string(),
+    };
+    let statement = Statement::new("root-of-size").with("size", u64::from(size));
+    Some(statement.with("baseline_form", form(values[0], baseline)).with("candidate_form", form(values[1], candidate)))
+}
+
+/// Relative error of a number that was computed in double or single precision.
+const CLOSE: f64 = 1e-6;
+
+/// The whole number, of those that are dimensions, that a value is one over the root of.
+fn root_under_one(value: f64) -> Option<u32> {
+    (4..=4096_u32).find(|size| (value * value * f64::from(*size) - 1.0).abs() < CLOSE && !is_plain_decimal(value))
+}
+
+/// Whether a value is written with few digits, so that it was not computed: 0.5, 0.1.
+fn is_plain_decimal(value: f64) -> bool {
+    value.to_string().len() <= 5
 }
 
 /// Evidence about the culprit's call, with the argument's name where it is known.

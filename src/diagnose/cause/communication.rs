@@ -16,7 +16,8 @@ pub(super) const CAUSE: Cause = Cause {
 fn in_dump(context: &DumpContext<'_>) -> Option<Diagnosis> {
     let suspect = context.suspect()?;
     if let Some(evidence) = of_experts(context, &suspect) {
-        return Some(Diagnosis::new(&CAUSE, suspect.culprit.tensor.as_str(), Sureness::Likely).because(evidence));
+        let diagnosis = Diagnosis::new(&CAUSE, suspect.culprit.tensor.as_str(), Sureness::Likely).because(evidence);
+        return Some(diagnosis.advise(Statement::new("experts-exchange")));
     }
     if !suspect.culprit.op.starts_with("Distributed.") {
         return None;

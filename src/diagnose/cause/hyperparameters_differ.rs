@@ -8,6 +8,7 @@ use crate::judge::config::rules as config_rules;
 use crate::judge::loss::code as curve_rules;
 use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
 use crate::result::finding::Finding;
+use crate::verdict::Severity;
 
 pub(super) const CAUSE: Cause = Cause {
     in_curves,
@@ -30,6 +31,12 @@ pub(super) const CAUSE: Cause = Cause {
 /// the limit of the first five steps).
 const UPDATED_OTHERWISE: f64 = 2e-4;
 
+/// Fewest steps over which a difference is seen to grow.
+const FEWEST_GROWING: usize = 4;
+
+/// A difference that begins in this part of a run, a tenth, begins at its start.
+const START_OF_RUN: usize = 10;
+
 fn in_curves(curves: &RunCurves<'_>) -> Option<Diagnosis> {
     if let Some(finding) = curves.finding(&[&curve_rules::LEARNING_RATE]) {
         return Some(of_rate(finding));
@@ -40,9 +47,37 @@ fn in_curves(curves: &RunCurves<'_>) -> Option<Diagnosis> {
     let same_gradient =
         curves.gradients.and_then(|unit| relative_differences(unit).next()).is_none_or(|(_, rel)| rel <= EQUAL);
     if first > EQUAL || second < UPDATED_OTHERWISE || !same_gradient {
-        return None;
+        return grows_from_start(curves);
     }
     let evidence = Statement::new("first-update-differs").with("step", step).with("value", second);
+    Some(Diagnosis::new(&CAUSE, curves.loss.metric.as_str(), Sureness::Possible).because(evidence))
+}
+
+/// The first loss and gradient norm agree, and the losses part little by little from the first steps on: forward and backward are right
+/// where they begin, so that the updates differ.
+fn grows_from_start(curves: &RunCurves<'_>) -> Option<Diagnosis> {
+    let failed = curves.finding(&[&curve_rules::MEAN, &curve_rules::TAIL, &curve_rules::SPREAD])?;
+    let norms = curves.gradients.and_then(|unit| relative_differences(unit).next());
+    if failed.severity < Severity::Fail || !curves.starts_equal() || norms.is_some_and(|(_, rel)| rel > EQUAL) {
+        return None;
+    }
+    let all: Vec<(u64, f64)> = relative_differences(curves.loss).collect();
+    let begins = all.iter().position(|(_, rel)| *rel > EQUAL)?;
+    let leaves = curves.loss.first_diverging_step?;
+    let leaves = all.iter().position(|(step, _)| *step >= leaves)?;
+    let growing = all.get(begins..=leaves).filter(|growing| growing.len() >= FEWEST_GROWING)?;
+    let halves = growing.split_at_checked(growing.len() / 2)?;
+    let largest = |half: &[(u64, f64)]| half.iter().map(|(_, rel)| *rel).fold(0.0, f64::max);
+    if begins * START_OF_RUN > all.len() || largest(halves.0) >= largest(halves.1) {
+        return None;
+    }
+    let ((step, value), (late_step, late_value)) = (growing.first()?, growing.last()?);
+    let evidence = Statement::new("grows-from-start")
+        .with("step", *step)
+        .with("value", *value)
+        .with("late_step", *late_step)
+        .with("late_value", *late_value)
+        .with("norms", u64::from(norms.is_some()));
     Some(Diagnosis::new(&CAUSE, curves.loss.metric.as_str(), Sureness::Possible).because(evidence))
 }
 

@@ -130,14 +130,26 @@ pub(super) fn explains(context: &DumpContext<'_>, suspect: &Suspect<'_>) -> bool
 fn behind_gap(context: &DumpContext<'_>, suspect: &Suspect<'_>) -> Option<Diagnosis> {
     let gap = gap_before(context, suspect)?;
     let first = gap.iter().flatten().next()?;
-    let sides = ["baseline", "candidate"].into_iter().zip(&gap).filter(|(_, names)| !names.is_empty());
+    let missing = statements(&gap);
+    let explains = Statement::new("difference-behind-gap").with("tensor", suspect.culprit.tensor.as_str());
+    let diagnosis = Diagnosis::new(&CAUSE, *first, Sureness::Likely).because_all(missing).because(explains);
+    Some(diagnosis.advise(Statement::new("operations-behind-gap")))
+}
+
+/// The operation that made the culprit, where only one side runs it: the statement that says so.
+pub(super) fn maker_on_one_side(context: &DumpContext<'_>, suspect: &Suspect<'_>) -> Option<Statement> {
+    let mut all = statements(&gap_before(context, suspect)?);
+    all.pop().filter(|_| all.is_empty())
+}
+
+/// States for each side which operations before the culprit it lacks.
+fn statements(gap: &[Vec<&str>; 2]) -> Vec<Statement> {
+    let sides = ["baseline", "candidate"].into_iter().zip(gap).filter(|(_, names)| !names.is_empty());
     let missing = sides.map(|(side, names)| {
         let told: Vec<String> = names.iter().take(MOST_NAMES).map(|name| (*name).to_owned()).collect();
         Statement::new("only-on-one-side").with("side", side).with("count", names.len()).with("operations", told)
     });
-    let explains = Statement::new("difference-behind-gap").with("tensor", suspect.culprit.tensor.as_str());
-    let diagnosis = Diagnosis::new(&CAUSE, *first, Sureness::Likely).because_all(missing).because(explains);
-    Some(diagnosis.advise(Statement::new("operations-behind-gap")))
+    missing.collect()
 }
 
 /// States how many operations `side` lacks, with the names of the first few.

@@ -8,8 +8,9 @@
 use super::super::context::is_weight;
 use super::super::context::{DumpContext, Suspect};
 use super::super::entry::{ACCURACY_NOTES, Cause};
-use super::super::evidence::MADE_BY_UNDUMPED;
+use super::super::evidence::{MADE_BY_UNDUMPED, UNSEEN_ORDER};
 use super::super::formula;
+use super::super::order;
 use super::super::pattern::{OTHER_ROWS, patterns};
 use super::super::updates::Updates;
 use super::super::values::DataPair;
@@ -80,6 +81,10 @@ fn in_dump(context: &DumpContext<'_>) -> Option<Diagnosis> {
     let is_unseen = is_sum && unseen_indices(context, &suspect).is_some();
     let is_plain = suspect.has_finding_of(&[&dump_rules::OUTPUT_DIVERGES]) && !is_unseen;
     let sureness = if is_plain { Sureness::Likely } else { Sureness::Possible };
+    if let Some(order) = order::unseen_order(context, &suspect) {
+        let action = Statement { facts: order.facts.clone(), ..Statement::new(UNSEEN_ORDER) };
+        return Some(Diagnosis::new(&CAUSE, place, sureness).because(agree).because(order).advise(action));
+    }
     let patterns = patterns(&suspect);
     let reads_others = patterns.iter().any(|pattern| pattern.code == OTHER_ROWS);
     let diagnosis = Diagnosis::new(&CAUSE, place, sureness).because(agree).because_all(patterns);

@@ -44,7 +44,8 @@ fn in_dump(context: &DumpContext<'_>) -> Option<Diagnosis> {
         return Some(if is_gathered { diagnosis.advise(Statement::new("gather-order")) } else { diagnosis });
     }
     if let Some(evidence) = of_attention(context, &suspect) {
-        return Some(Diagnosis::new(&CAUSE, place, Sureness::Likely).because(evidence));
+        let diagnosis = Diagnosis::new(&CAUSE, place, Sureness::Likely).because(evidence);
+        return Some(diagnosis.advise(Statement::new("attention-order")));
     }
     let is_other = matches!((baseline.checksum, candidate.checksum), (Some(b), Some(c)) if b != c);
     if !is_other || !is_distinctive(&baseline) || !has_same_values(&baseline, &candidate) || suspect.is_result() {

@@ -8,6 +8,7 @@ use super::super::entry::Cause;
 use super::super::evidence::MADE_BY_UNDUMPED;
 use super::super::factor;
 use super::input_differs::{call_before, is_in_graph};
+use super::missing_operations;
 use crate::judge::dump::rules as dump_rules;
 use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
 
@@ -27,6 +28,9 @@ fn in_dump(context: &DumpContext<'_>) -> Option<Diagnosis> {
     let diagnosis = Diagnosis::new(&CAUSE, suspect.culprit.tensor.as_str(), Sureness::Certain)
         .because(evidence)
         .because_all(factor::factor_meaning(factor, context, &suspect));
+    if let Some(maker) = missing_operations::maker_on_one_side(context, &suspect) {
+        return Some(diagnosis.because(maker).advise(Statement::new("operations-behind-gap")));
+    }
     let is_made = !suspect.is_backward() && !is_weight(&suspect) && is_in_graph(&suspect);
     let Some(before) = call_before(context, &suspect).filter(|_| is_made) else { return Some(diagnosis) };
     let made = Statement::new(MADE_BY_UNDUMPED).with("before", before).with("op", suspect.culprit.op.as_str());

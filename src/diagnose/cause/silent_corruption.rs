@@ -13,6 +13,7 @@ use super::super::part::{Outlier, WrongPart};
 use super::super::shard::fills_shards;
 use super::reduced_precision::is_product;
 use crate::compare::dump::Basis;
+use crate::dtype::Dtype;
 use crate::judge::dump::rules as dump_rules;
 use crate::judge::loss::code as curve_rules;
 use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
@@ -26,7 +27,10 @@ pub(super) const CAUSE: Cause = Cause {
 };
 
 fn in_dump(context: &DumpContext<'_>) -> Option<Diagnosis> {
-    let suspect = context.suspect().filter(Suspect::is_result)?;
+    let suspect = context.suspect()?;
+    if !suspect.is_result() {
+        return of_given_element(context, &suspect);
+    }
     if !suspect.has_finding_of(&[&dump_rules::OUTPUT_DIVERGES, &dump_rules::OTHER_PRECISION, &dump_rules::OUTLIERS])
         || suspect.error().is_infinite()
     {
@@ -59,7 +63,7 @@ fn in_dump(context: &DumpContext<'_>) -> Option<Diagnosis> {
     if let Some(data) = data.filter(|_| !follows_indices(&suspect)) {
         let shape = suspect.value.records().map_or(&[][..], |(record, _)| record.shape);
         let found = match suspect.has_finding_of(&[&dump_rules::OUTLIERS]) {
-            true => data.largest_error().map(|outlier| outlier_at(&outlier)),
+            true => data.largest_error().map(|outlier| outlier_at("one-element-wrong", &outlier)),
             false => data.wrong_part(shape, suspect.limit()).map(|part| part_of(&part)),
         };
         if let Some(evidence) = found {
@@ -74,14 +78,42 @@ fn in_dump(context: &DumpContext<'_>) -> Option<Diagnosis> {
     Some(Diagnosis::new(&CAUSE, place, Sureness::Likely).because(alone))
 }
 
+/// One element of a given tensor that differs while all others are equal to the bit: memory or a copy changed it.
+fn of_given_element(context: &DumpContext<'_>, suspect: &Suspect<'_>) -> Option<Diagnosis> {
+    /// Fewest elements of which a single one tells anything.
+    const FEWEST: usize = 16;
+    let data = context.data(&suspect.value).filter(|_| suspect.has_finding_of(&[&dump_rules::INPUT_DIFFERS]))?;
+    let unequal = data.baseline.iter().zip(&data.candidate).filter(|(b, c)| b.to_bits() != c.to_bits()).count();
+    let found = data.largest_error().filter(|found| unequal == 1 && found.of >= FEWEST)?;
+    let place = suspect.culprit.tensor.as_str();
+    let evidence = outlier_at("one-element-differs", &found).with("tensor", place);
+    let element = suspect.value.records().and_then(|(record, _)| record.element);
+    let bit = element.and_then(|element| flipped_bit(element, [found.baseline, found.candidate]));
+    let bit = bit.map(|bit| Statement::new("one-bit-flipped").with("bit", u64::from(bit)));
+    let diagnosis = Diagnosis::new(&CAUSE, place, Sureness::Likely).because(evidence).because_all(bit);
+    Some(diagnosis.advise(Statement::new("one-element-differs")))
+}
+
+/// The only bit, counted from the lowest, in which two values of a type differ.
+#[allow(clippy::cast_possible_truncation, reason = "the values are of the narrower type")]
+fn flipped_bit(element: Dtype, values: [f64; 2]) -> Option<u32> {
+    let [one, other] = match element {
+        Dtype::F32 => values.map(|value| (value as f32).to_bits()),
+        Dtype::BF16 => values.map(|value| (value as f32).to_bits() >> 16),
+        Dtype::F16 => values.map(|value| u32::from(half::f16::from_f64(value).to_bits())),
+        _ => return None,
+    };
+    ((one ^ other).count_ones() == 1).then(|| (one ^ other).trailing_zeros())
+}
+
 /// Calls whose errors lie where their indices point.
 fn follows_indices(suspect: &Suspect<'_>) -> bool {
     let api = suspect.api().to_ascii_lowercase();
     ["embedding", "index", "gather", "scatter", "getitem", "setitem", "take"].iter().any(|name| api.contains(name))
 }
 
-fn outlier_at(outlier: &Outlier) -> Statement {
-    Statement::new("one-element-wrong")
+fn outlier_at(code: &'static str, outlier: &Outlier) -> Statement {
+    Statement::new(code)
         .with("element", outlier.place)
         .with("of", outlier.of)
         .with("baseline", outlier.baseline)

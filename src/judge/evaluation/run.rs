@@ -84,6 +84,7 @@ pub fn judge(
     test(&mut drafts, policy);
     changes(&mut drafts, policy);
     drafts.par_iter_mut().for_each(|draft| explain(draft, texts));
+    name_other_extraction(&mut drafts);
     lengths_of(&mut drafts, texts);
     judged.used = drafts.iter().filter_map(|draft| draft.key.clone()).collect();
     judged.units = drafts
@@ -228,6 +229,25 @@ fn explain(draft: &mut UnitDraft<'_>, texts: &TextReader<'_>) {
             .with("modulus", found.shard.modulus)
             .with("remainder", found.shard.remainder);
         draft.findings.push(finding.with("inside", found.inside).with("worse", found.worse));
+    }
+}
+
+/// Notes with a drop that another extraction of the same answers and metric keeps its score: the form of the answers changed.
+fn name_other_extraction(drafts: &mut [UnitDraft<'_>]) {
+    /// Share of the drop up to which another extraction's counts as none.
+    const KEPT: f64 = 0.25;
+    let drop = |unit: &EvaluationUnit| unit.drop.map(|drop| drop.0).filter(|_| unit.test.is_some());
+    let own = |unit: &EvaluationUnit| (unit.model.clone(), unit.task.clone(), unit.metric.clone());
+    let all: Vec<_> = drafts
+        .iter()
+        .filter_map(|draft| Some((own(&draft.unit), draft.unit.filter.clone()?, drop(&draft.unit)?)))
+        .collect();
+    for draft in drafts.iter_mut().filter(|draft| draft.unit.filter.is_some()) {
+        let (place, Some(lost)) = (own(&draft.unit), drop(&draft.unit)) else { continue };
+        let kept = all.iter().find(|(other, _, drop)| *other == place && *drop <= KEPT * lost);
+        for finding in draft.findings.iter_mut().filter(|finding| finding.is_any(&DROPS)) {
+            finding.facts.extend(kept.map(|(_, filter, _)| ("kept_by".to_owned(), filter.as_str().into())));
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Codes of findings about training curves.
 
 use crate::judge::rule::rules;
+use crate::result::finding::Finding;
 
 rules! {
     CheckId::Loss;
@@ -175,4 +176,9 @@ rules! {
     UPDATES_OVERFLOWED = "updates-overflowed", Fail;
     /// A noise band was given, and it does not depend on this metric.
     NO_NOISE = "curve-noise-missing", Warn;
+}
+
+/// Whether a finding says that the first loss, before any update, differs already.
+pub(crate) fn is_first_loss(finding: &Finding) -> bool {
+    finding.is(&STEP_1) || finding.is(&FIRST_STEP) && !finding.facts.contains_key("steps")
 }

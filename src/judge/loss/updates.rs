@@ -76,7 +76,7 @@ pub(crate) fn overflow_finding(updates: Option<&UpdateHistory>) -> Option<Findin
             .with("count", count)
             .with("of", of)
             .with("step", first.step.unwrap_or(place as u64 + 1).to_string())
-            .with("last_scale", last_scale.map(|scale| scale.to_string()).unwrap_or_default()),
+            .with("last_scale", last_scale.map(scale_in_digits).unwrap_or_default()),
     )
 }
 
@@ -94,7 +94,12 @@ fn finding(skipped: &Skipped, severity: Severity) -> Finding {
         .with("excused", skipped.all - skipped.skipped)
         .with("of", skipped.of)
         .with("first", skipped.first.map(|step| step.to_string()).unwrap_or_default())
-        .with("last_scale", skipped.last_scale.map(|scale| scale.to_string()).unwrap_or_default())
+        .with("last_scale", skipped.last_scale.map(scale_in_digits).unwrap_or_default())
+}
+
+/// A loss scale as text: with an exponent where it would be a long row of zeros.
+fn scale_in_digits(scale: f64) -> String {
+    if (1e-3..1e12).contains(&scale) { scale.to_string() } else { format!("{scale:.2e}") }
 }
 
 fn severity(skipped: f64, of: u64) -> Option<Severity> {

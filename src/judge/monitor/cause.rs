@@ -1,5 +1,7 @@
 //! Cause of the difference of a row, from its kind and from the other rows of the step.
 
+use std::collections::HashMap;
+
 use crate::kind::{MonitorKind, Statistic};
 use crate::median::upper_median;
 use crate::pair::monitor::MonitorRowPair;
@@ -20,11 +22,13 @@ pub(super) struct Cause {
     pub(super) factor: Option<f64>,
     /// Number of unreduced gradients that agree, where the reduced ones share the factor.
     pub(super) unreduced: usize,
+    /// Number of reduced gradients of the candidate that are the rank's own, unreduced ones.
+    pub(super) own: usize,
 }
 
 impl From<MonitorCause> for Cause {
     fn from(cause: MonitorCause) -> Self {
-        Self { cause, factor: None, unreduced: 0 }
+        Self { cause, factor: None, unreduced: 0, own: 0 }
     }
 }
 
@@ -37,7 +41,7 @@ pub(super) fn row_cause(pair: &MonitorRowPair, pairs: &[MonitorRowPair], is_star
         // The first row that differs is a reduced one: the unreduced ones of its step come before it.
         let is_before = |other: &&MonitorRowPair| other.key.kind == MonitorKind::GradUnreduced;
         let unreduced = pairs.iter().filter(is_before).count() * usize::from(kind == MonitorKind::GradReduced);
-        return Cause { cause: MonitorCause::Scaled, factor: Some(factor), unreduced };
+        return Cause { cause: MonitorCause::Scaled, factor: Some(factor), unreduced, own: 0 };
     }
     let has = |kind| pairs.iter().any(|other| other.key.kind == kind);
     let is_reduced = || has(MonitorKind::GradUnreduced) && (!is_alone || has(MonitorKind::Comm));
@@ -46,12 +50,27 @@ pub(super) fn row_cause(pair: &MonitorRowPair, pairs: &[MonitorRowPair], is_star
         MonitorKind::ParamOrigin => MonitorCause::State,
         MonitorKind::Actv if is_input(pair, pairs) => MonitorCause::Data,
         MonitorKind::Actv => MonitorCause::Forward,
-        MonitorKind::GradReduced if pair.is_parted || is_reduced() => MonitorCause::Communication,
+        MonitorKind::GradReduced if pair.is_parted || is_reduced() => {
+            return Cause { own: own_gradients(pairs), ..MonitorCause::Communication.into() };
+        }
         MonitorKind::ActvGrad | MonitorKind::GradUnreduced | MonitorKind::GradReduced => MonitorCause::Backward,
         MonitorKind::Comm => MonitorCause::Communication,
         MonitorKind::ExpAvg | MonitorKind::ExpAvgSq | MonitorKind::ParamUpdated => MonitorCause::Optimizer,
     }
     .into()
+}
+
+/// The number of reduced gradients that the candidate left as they were before the reduction, and the baseline did not.
+fn own_gradients(pairs: &[MonitorRowPair]) -> usize {
+    let of = |kind: MonitorKind| pairs.iter().filter(move |pair| pair.key.kind == kind);
+    let before: HashMap<_, _> = of(MonitorKind::GradUnreduced).map(|pair| (pair.key.parameter(), pair)).collect();
+    let is_own = |reduced: &&MonitorRowPair| {
+        before.get(&reduced.key.parameter()).is_some_and(|unreduced| {
+            have_same_statistics(&unreduced.candidate, &reduced.candidate)
+                && !have_same_statistics(&unreduced.baseline, &reduced.baseline)
+        })
+    };
+    of(MonitorKind::GradReduced).filter(is_own).count()
 }
 
 /// Whether an activation is the model's input: the first one of its micro step, or a later row with the same statistics.

@@ -61,6 +61,24 @@ pub(super) fn of_output<'a>(
     Some(WrongLayer { module, kind: kind_of(module), inputs, parameters, parts })
 }
 
+/// The module that `pair` is the input gradient of, and the gradient of its output, from which the module's backward makes it. A monitor
+/// writes a module's input before its output.
+pub(super) fn of_input_gradient<'p>(
+    pair: &'p MonitorRowPair,
+    pairs: &'p [MonitorRowPair],
+) -> Option<(&'p str, &'p MonitorRowPair)> {
+    let (module, _) = pair.candidate.name.split_once(".input").filter(|_| pair.key.kind == MonitorKind::ActvGrad)?;
+    let own = |pair: &MonitorRowPair| (pair.key.kind, pair.key.model, pair.key.stage, pair.key.micro_step);
+    let is_output = |other: &&MonitorRowPair| {
+        let rest = other.candidate.name.strip_prefix(module);
+        own(other) == own(pair) && rest.is_some_and(|rest| rest.starts_with(".output"))
+    };
+    let mut outputs = pairs.iter().filter(is_output);
+    // Of several outputs it is not known which one the gradient comes from.
+    let output = outputs.next().filter(|_| !module.is_empty() && outputs.next().is_none())?;
+    Some((module, output))
+}
+
 /// The kind of a layer by the last part of its name that is not a number; `None` where no word of it is known.
 fn kind_of(module: &str) -> Option<&'static str> {
     let last =

@@ -221,8 +221,13 @@ impl Motion {
         let parted: FastSet<MonitorParameter> =
             judged.iter().filter(|pair| is_parted(pair)).map(|pair| pair.key.parameter()).collect();
         judge_each(all.iter().filter(|update| !parted.contains(&update.parameter)), at, &mut updates);
-        if updates.wrong.is_empty() {
-            judge_decay(&judged, at, &mut updates);
+        let mut decays = JudgedUpdates::default();
+        judge_decay(&judged, at, &mut decays);
+        // A parameter of which hardly anything but the decay moves is wrong by its update, too.
+        if updates.wrong.keys().all(|parameter| decays.wrong.contains_key(parameter)) {
+            updates.worst = [updates.worst, decays.worst].into_iter().flatten().reduce(f64::max);
+            updates.wrong.extend(decays.wrong);
+            updates.pattern = decays.pattern;
         } else {
             let wrong = || all.iter().filter(|update| updates.wrong.contains_key(&update.parameter));
             let found = pattern(wrong());

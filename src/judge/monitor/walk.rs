@@ -509,6 +509,10 @@ impl<'a> RankWalk<'a> {
             Some(known) => known.note(finding),
             None => finding,
         };
+        let finding = match self.wrong_backward(&defect, view, pair).filter(|_| cause.cause == MonitorCause::Backward) {
+            Some(module) => finding.with("module", module),
+            None => finding,
+        };
         let finding = match view.updates.as_ref().filter(|_| defect.rule == &rules::UPDATE) {
             Some(updates) => with_updates(finding, updates, &pair.key.name),
             None => finding,
@@ -535,6 +539,12 @@ impl<'a> RankWalk<'a> {
         self.culprit = Some(culprit);
         self.key = Some(pair.key.clone());
         self.reach = if severity >= Severity::Fail { Reach::Nothing } else { self.reach.max(Reach::Exact) };
+    }
+
+    /// The module whose backward makes a wrong gradient out of one that agrees.
+    fn wrong_backward<'p>(&self, defect: &Defect, view: &StepView<'p>, pair: &'p MonitorRowPair) -> Option<&'p str> {
+        let (module, output) = layer::of_input_gradient(pair, view.pairs)?;
+        self.error(view, output, 0.0).is_some_and(|own| own.error <= defect.limit).then_some(module)
     }
 
     fn cause(&self, view: &StepView<'_>, pair: &MonitorRowPair) -> Cause {
@@ -630,8 +640,10 @@ fn finding_of(defect: &Defect, cause: Cause, culprit: &Culprit, pair: &MonitorRo
     if let Some(factor) = cause.factor {
         finding = finding.with("factor", factor);
     }
-    if cause.unreduced > 0 {
-        finding = finding.with("unreduced", cause.unreduced);
+    for (name, count) in [("unreduced", cause.unreduced), ("own", cause.own)] {
+        if count > 0 {
+            finding = finding.with(name, count);
+        }
     }
     let text = |row: &MonitorRow| match defect.statistic {
         "dtype" => row.dtype.clone(),

@@ -8,13 +8,19 @@ use super::lead::Lead;
 use super::steps::first_step;
 use crate::error::Result;
 use crate::judge::loss::code as curve_rules;
+use crate::judge::loss::start::FORWARD_NOISE;
 use crate::judge::performance::rules::SLOWER;
+use crate::read::dump::name::{Direction, OpName};
 use crate::report::writer::safe;
 use crate::report::{causes, checks, compared, curve, evaluation, next_dump, performance};
 use crate::result::diagnosis::Sureness;
 use crate::result::finding::{Fact, Finding};
-use crate::result::unit::{Check, CulpritKind, profile_place};
+use crate::result::unit::{Check, CulpritKind, CurveUnit, curves, profile_place};
 use crate::verdict::{Severity, Verdict};
+
+/// Largest relative difference of the first gradient norms of two runs that agree: gradients in bf16 differ by about 1 % from
+/// rounding alone.
+const BACKWARD_NOISE: f64 = 1e-2;
 
 /// Content of a row: its subject, its cells of both sides, and words after its verdict.
 struct Told {
@@ -89,7 +95,7 @@ impl Builder<'_> {
     }
 
     /// A setting beside the tensors, with its values of both sides.
-    fn row_of_meaning(&self, finding: &Finding) -> Option<EvidenceRow> {
+    pub(super) fn row_of_meaning(&self, finding: &Finding) -> Option<EvidenceRow> {
         let value = |side: &str| match finding.facts.get(side)? {
             Fact::Text(text) => Some(self.writer.name(text)),
             other => Some(self.writer.fact(side, other).to_string()),
@@ -139,36 +145,60 @@ impl Builder<'_> {
         self.writer.phrase("row_next", &context! { step => safe(step) })
     }
 
-    /// Whether a curve may differ because of what leads: a setting, or a wrong value of the same training that is not later than the first
-    /// step at which the curve is off. Another dump of it shows nothing before that is repaired.
-    fn follows_from_leading(&self, finding: &Finding) -> bool {
+    /// The next step about a curve that may differ because of what leads: a setting, or a wrong value of the same training that is not
+    /// later than the first step at which the curve is off. Another dump of it shows nothing before that is repaired.
+    fn advice_behind_leading(&self, finding: &Finding) -> Result<Option<String>> {
         // The advice about these is a dump of the steps that differ.
         let advises_dump = finding.is_any(&DIFFERS) || finding.is(&curve_rules::NON_FINITE);
-        let is_by_dump = advises_dump && curve::is_judged_by(self.result, finding.check);
         let lead = Lead::from_result(self.result);
-        let is_before = match &lead {
-            Lead::Settings(_) => true,
+        if !advises_dump || !curve::is_judged_by(self.result, finding.check) || lead.check() == Some(finding.check) {
+            return Ok(None);
+        }
+        let culprit = match &lead {
+            Lead::Settings(_) => return self.writer.word("next_follows").map(Some),
             // A single operator and a checkpoint have no step of this training.
             Lead::Culprit(culprit, ..)
                 if culprit.operator.is_none()
                     && matches!(culprit.kind, CulpritKind::Tensor(_) | CulpritKind::Monitor(_)) =>
             {
-                let unit = curve::leading_curve(self.result);
-                let first = unit.and_then(|unit| unit.first_diverging_step);
-                // Logs count steps from 0 or from 1.
-                first.is_none_or(|first| culprit.step <= first.saturating_add(1))
+                culprit
             }
-            _ => false,
+            _ => return Ok(None),
         };
-        is_by_dump && is_before && lead.check() != Some(finding.check)
+        let unit = curve::leading_curve(self.result);
+        // Where both runs begin alike, what is wrong in the first step's own values is not why they part.
+        let is_backward = OpName::parse(&culprit.op).direction == Some(Direction::Backward);
+        let differs = finding.is_any(&DIFFERS);
+        if differs && culprit.step == 0 && unit.is_some_and(|unit| self.begins_alike(unit, is_backward)) {
+            return self.writer.word("next_begins_alike").map(Some);
+        }
+        // Logs count steps from 0 or from 1.
+        let is_before =
+            unit.and_then(|unit| unit.first_diverging_step).is_none_or(|first| culprit.step <= first.saturating_add(1));
+        is_before.then(|| self.writer.word("next_follows")).transpose()
+    }
+
+    /// Whether the loss of the first step agrees, and the gradient norm where `with_gradient`.
+    fn begins_alike(&self, loss: &CurveUnit, with_gradient: bool) -> bool {
+        let first = |unit: &CurveUnit| {
+            let [baseline, candidate] =
+                [&unit.series.baseline, &unit.series.candidate].map(|side| side.first().and_then(|value| *value));
+            Some((baseline?.0, candidate?.0))
+        };
+        let mut all = curves(&self.result.checks);
+        let norm = all.find(|unit| unit.metric == "grad_norm" && unit.run == loss.run && unit.rank == loss.rank);
+        let agree =
+            |(baseline, candidate): (f64, f64), noise: f64| (candidate - baseline).abs() <= noise * baseline.abs();
+        let loss = first(loss).is_some_and(|values| agree(values, FORWARD_NOISE));
+        loss && norm.and_then(first).map_or(!with_gradient, |values| agree(values, BACKWARD_NOISE))
     }
 
     /// The advice about a finding: that of its explanation, otherwise the next dump of a curve, otherwise its own.
     fn advice_beside(&self, finding: &Finding) -> Result<String> {
         let mut causes = self.result.diagnoses.iter();
         let cause = causes.find(|cause| cause.place == finding.place && cause.sureness >= Sureness::Likely);
-        if cause.is_none() && self.follows_from_leading(finding) {
-            return self.writer.word("next_follows");
+        if let Some(advice) = cause.is_none().then(|| self.advice_behind_leading(finding)).transpose()?.flatten() {
+            return Ok(advice);
         }
         let text = cause.map(|cause| causes::text(cause, self.writer)).transpose()?;
         let next = self.result.next_dump.as_ref().filter(|next| next_dump::is_of_curve(next));

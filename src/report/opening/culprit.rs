@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use minijinja::{Value, context};
 
 use super::builder::{Builder, Columns, Opening};
-use super::words::{capital, expression, short_name, tensor_and_index, without_direction};
+use super::words::{capital, cut_line, expression, short_name, tensor_and_index, without_direction};
 use crate::diagnose::cause::GRADIENT_OF_INDEX;
 use crate::error::Result;
 use crate::judge::dump::rules as dump_rules;
@@ -19,7 +19,7 @@ use crate::report::reference;
 use crate::report::sentence::sentence;
 use crate::report::sides::spaced_word;
 use crate::report::writer::safe;
-use crate::result::diagnosis::{Diagnosis, Sureness};
+use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
 use crate::result::finding::{Fact, Finding};
 use crate::result::number::Number;
 use crate::result::operation::Shown;
@@ -43,6 +43,7 @@ impl Builder<'_> {
         let source = frame.as_ref().map(|frame| self.writer.name(&format!("{}:{}", file_of(frame), frame.line)));
         opening.source = safe(source.unwrap_or_default());
         let place = [
+            frame.as_ref().and_then(|frame| self.line_of(frame, &opening.headline)),
             Some(self.place(culprit)?),
             self.error_place(culprit, likely)?,
             self.shapes_of_backward(culprit)?,
@@ -66,6 +67,14 @@ impl Builder<'_> {
             opening.advice = safe(fix);
         }
         Ok(opening)
+    }
+
+    /// The line of code that calls the culprit, where the headline does not show the call itself.
+    fn line_of(&self, frame: &StackFrame, headline: &Value) -> Option<String> {
+        let line = cut_line(&frame.code);
+        let told = expression(&frame.code).map(|code| self.writer.name(&code));
+        let is_told = told.is_some_and(|told| headline.to_string().contains(&told));
+        (!line.is_empty() && !is_told).then(|| self.writer.name(&line))
     }
 
     /// The finding that the baseline is off at a culprit.
@@ -192,7 +201,7 @@ impl Builder<'_> {
     ) -> Result<Option<String>> {
         let key = format!("headline_cause_{}", cause.cause);
         if phrases::find(&key, self.writer.language()).is_none() {
-            return Ok(None);
+            return self.headline_of_evidence(cause);
         }
         let mut facts: BTreeMap<&str, Value> = BTreeMap::new();
         let statements = || cause.evidence.iter().chain([&cause.advice]);
@@ -208,6 +217,19 @@ impl Builder<'_> {
         self.add_words(&mut facts, side, finding, culprit)?;
         facts.insert("finding", finding.code.as_str().into());
         self.phrase_over(&key, facts)
+    }
+
+    /// The headline of the finding that shows a cause, where one does.
+    fn headline_of_evidence(&self, cause: &Diagnosis) -> Result<Option<String>> {
+        let text = |statement: &Statement, name: &str| match statement.facts.get(name) {
+            Some(Fact::Text(text)) => Some(text.clone()),
+            _ => None,
+        };
+        let shows = |statement: &Statement| {
+            let (code, place) = (text(statement, "finding_code")?, text(statement, "finding_place")?);
+            self.result.counting().find(|finding| finding.code == code && finding.place == place)
+        };
+        cause.evidence.iter().find_map(shows).map_or(Ok(None), |finding| self.headline_of_code(finding, None))
     }
 
     /// The headline of a finding by its code; its message where the code has none.

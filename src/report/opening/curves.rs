@@ -76,19 +76,23 @@ impl Builder<'_> {
             opening.advice = safe(advice);
         }
         opening.told = Some(CheckId::Loss);
-        self.reasons_of_curve(&mut opening)?;
+        self.reasons_of_curve(unit, &mut opening)?;
         Ok(opening)
     }
 
     /// Sentence about the first loss, before any update, if it differs already and the headline does not say so.
     fn start_of_curve(&self, finding: &Finding) -> Result<String> {
-        let first = self.result.findings.iter().find(|other| {
-            other.is(&curve_rules::FIRST_STEP) && other.place == finding.place && !other.facts.contains_key("steps")
-        });
+        let first = self.first_loss(&finding.place).filter(|first| first.is(&curve_rules::FIRST_STEP));
         let Some(first) = first.filter(|first| first.code != finding.code) else { return Ok(String::new()) };
         let [value, limit] =
             ["value", "limit"].map(|name| first.facts.get(name).map(|fact| self.writer.fact(name, fact)));
         self.writer.phrase("place_first_loss", &context! { value, limit })
+    }
+
+    /// The finding that the first loss of a curve, before any update, differs already.
+    fn first_loss(&self, place: &str) -> Option<&Finding> {
+        let mut all = self.result.findings.iter();
+        all.find(|finding| curve_rules::is_first_loss(finding) && finding.place == place)
     }
 
     /// The headline of a cause that is certain: the fault that the log itself tells, of which the curve is a consequence.
@@ -102,8 +106,13 @@ impl Builder<'_> {
     }
 
     /// The likeliest cause beside a curve: it explains the headline, and its advice is the one that helps.
-    fn reasons_of_curve(&self, opening: &mut Opening) -> Result<()> {
-        let Some(cause) = self.result.diagnoses.first() else { return Ok(()) };
+    fn reasons_of_curve(&self, unit: &CurveUnit, opening: &mut Opening) -> Result<()> {
+        let start = self.advice_of_start(unit, &opening.advice)?;
+        let start = start.map_or_else(|| self.advice_of_jump(unit, &opening.advice), |start| Ok(Some(start)))?;
+        let Some(cause) = self.result.diagnoses.first() else {
+            opening.advice = start.unwrap_or_else(|| opening.advice.clone());
+            return Ok(());
+        };
         let text = causes::text(cause, self.writer)?;
         // The leading finding is not evidence for itself.
         let leading = Some(&Fact::Text(opening.code.clone()));
@@ -118,11 +127,32 @@ impl Builder<'_> {
         let by_dump = self.result.next_dump.is_some() && BY_DUMP.contains(&cause.cause.as_str());
         if !by_dump && cause.sureness >= Sureness::Likely && !text.advice.is_empty() {
             opening.advice = safe(text.advice);
+        } else if let Some(start) = start {
+            opening.advice = start;
         } else if cause.cause == SETTINGS && cause.sureness < Sureness::Likely && self.result.next_dump.is_some() {
             let then = safe(uncapital(&opening.advice.to_string(), &[]));
             opening.advice = self.phrase("next_settings_first", context! { then })?;
         }
         Ok(())
+    }
+
+    /// The next step about a curve whose first loss differs: what decides it before any update, and only `then` a dump.
+    fn advice_of_start(&self, unit: &CurveUnit, then: &Value) -> Result<Option<Value>> {
+        let step = unit.series.step.first().filter(|_| self.first_loss(&unit.name()).is_some());
+        let Some(step) = step.filter(|_| unit.non_finite_steps.is_empty()) else { return Ok(None) };
+        let then = safe(uncapital(&then.to_string(), &[]));
+        self.phrase("next_first_loss", context! { step, then }).map(Some)
+    }
+
+    /// The next step about a curve that agrees up to a step and parts at once there: what happens at that step, and only `then` a dump.
+    fn advice_of_jump(&self, unit: &CurveUnit, then: &Value) -> Result<Option<Value>> {
+        let place = unit.name();
+        let mut jumps = self.result.counting().filter(|finding| finding.is(&curve_rules::ONSET));
+        let jump = jumps.find(|finding| finding.place == place).and_then(|jump| jump.text("step")?.parse::<u64>().ok());
+        let before = jump.and_then(|jump| unit.series.step.iter().rev().find(|step| **step < jump));
+        let (Some(step), Some(before)) = (jump, before) else { return Ok(None) };
+        let then = safe(uncapital(&then.to_string(), &[]));
+        self.phrase("next_jump", context! { step, before, then }).map(Some)
     }
 
     /// The next step about a reward that is lower: another metric that is off, furthest beyond its limit, or the reward itself
@@ -315,12 +345,14 @@ impl Builder<'_> {
     /// The value of a rule: the levels of both sides where the run is one of reinforcement learning, otherwise how far they are apart.
     fn value_cell(&self, place: &str, unit: Option<&CurveUnit>, outcome: &RuleOutcome) -> Result<String> {
         let said = times(outcome, told(outcome));
-        if let Some((_, [baseline, candidate])) =
-            unit.filter(|unit| is_of_rl(Some(unit))).and_then(|unit| self.sides_of_step(unit, outcome))
-        {
+        let Some(unit) = unit else { return Ok(said) };
+        if !is_of_rl(Some(unit)) {
+            return self.with_first_values(unit, outcome, said);
+        }
+        if let Some((_, [baseline, candidate])) = self.sides_of_step(unit, outcome) {
             return Ok(format!("{baseline} → {candidate}"));
         }
-        let Some(finding) = self.finding_of_rule(place, outcome).filter(|_| is_of_rl(unit)) else { return Ok(said) };
+        let Some(finding) = self.finding_of_rule(place, outcome) else { return Ok(said) };
         let Some(LevelCells { sides: [baseline, candidate], apart }) =
             self.levels_of(finding, outcome, &told(outcome))?
         else {
@@ -336,7 +368,7 @@ impl Builder<'_> {
     /// A rule in words, after its metric where that is not the loss.
     fn rule_of(&self, name: &str, unit: Option<&CurveUnit>, outcome: &RuleOutcome) -> Result<String> {
         let rule = self.rule_in_words(name, unit, outcome)?;
-        if name == "loss" || outcome.rule.starts_with(name) {
+        if name == "loss" || is_named_in(name, outcome) {
             return Ok(rule);
         }
         self.after_metric(name, unit, rule)
@@ -404,7 +436,8 @@ impl Builder<'_> {
         if let Some(sides) = finding.map(|finding| self.standing_sides(finding)).transpose()?.flatten() {
             return Ok((self.metric(unit)?.to_string(), sides, String::new()));
         }
-        let what = self.after_metric(&name, Some(unit), self.rule_in_words(&name, Some(unit), rule)?)?;
+        let said = self.rule_in_words(&name, Some(unit), rule)?;
+        let what = if is_named_in(&name, rule) { said } else { self.after_metric(&name, Some(unit), said)? };
         let bound = safe(self.at_most(rule)?);
         let amount = |value: String| self.writer.phrase("row_value", &context! { value => safe(value), bound });
         let levels = finding.map(|finding| self.levels_of(finding, rule, &told(rule))).transpose()?.flatten();
@@ -414,7 +447,10 @@ impl Builder<'_> {
                 let since = self.writer.phrase("row_at_step", &context! { step })?;
                 return Ok((what, sides, format!("{} · {since}", amount(times(rule, told(rule)))?)));
             }
-            (None, None) => return Ok((what, [String::new(), amount(times(rule, told(rule)))?], since)),
+            (None, None) => {
+                let said = amount(times(rule, told(rule)))?;
+                return Ok((what, [String::new(), self.with_first_values(unit, rule, said)?], since));
+            }
         };
         let notes = [if apart.is_empty() { String::new() } else { amount(apart)? }, since];
         Ok((what, sides, Vec::from_iter(notes.into_iter().filter(|note| !note.is_empty())).join(" · ")))
@@ -495,6 +531,11 @@ fn told(outcome: &RuleOutcome) -> String {
         rule if HIGHER.contains(&rule) && !text.is_empty() => format!("+{text}"),
         _ => text,
     }
+}
+
+/// Whether the words of a rule name its metric themselves.
+fn is_named_in(name: &str, outcome: &RuleOutcome) -> bool {
+    outcome.rule.starts_with(name)
 }
 
 /// Digits of a limit that was computed: two, unless it then reads like the value beyond it.

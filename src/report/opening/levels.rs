@@ -84,6 +84,19 @@ impl Builder<'_> {
         is_same.then(|| (step, [b, c].map(|value| rounded(value, 4))))
     }
 
+    /// The value of a rule about the gradient norm over all steps, with the first norms of both sides, which say in which
+    /// direction they differ; `told` as it is for other rules.
+    pub(super) fn with_first_values(&self, unit: &CurveUnit, outcome: &RuleOutcome, told: String) -> Result<String> {
+        let series = &unit.series;
+        let first = (series.step.first(), series.baseline.first(), series.candidate.first());
+        let (Some(step), Some(Some(baseline)), Some(Some(candidate))) = first else { return Ok(told) };
+        if outcome.rule != "grad_norm_mean_rel" {
+            return Ok(told);
+        }
+        let [baseline, candidate] = [baseline, candidate].map(|value| safe(rounded(value.0, DIGITS)));
+        self.writer.phrase("row_first_values", &context! { value => safe(told), step, baseline, candidate })
+    }
+
     /// Steps and levels that the words of a rule name.
     pub(super) fn context_of_rule(&self, unit: Option<&CurveUnit>, finding: Option<&Finding>) -> Value {
         let of = |name: &str| match finding.and_then(|finding| finding.facts.get(name)) {

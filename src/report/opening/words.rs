@@ -74,6 +74,17 @@ pub(super) fn expression(line: &str) -> Option<String> {
     (is_whole && is_one && !code.is_empty() && code.chars().count() <= MOST_CODE).then(|| code.to_owned())
 }
 
+/// A line of code, cut where it is long.
+pub(super) fn cut_line(line: &str) -> String {
+    /// Most characters of a line that are shown.
+    const MOST: usize = 80;
+    let line = line.trim();
+    if line.chars().count() <= MOST {
+        return line.to_owned();
+    }
+    line.chars().take(MOST).chain("…".chars()).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

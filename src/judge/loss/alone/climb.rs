@@ -51,7 +51,7 @@ pub(super) fn note_jump(finding: &mut Finding, loss: &PairedSources<'_>, pairing
         _ => None,
     };
     let own = pairing.pairs.iter().filter(|other| other.run == loss.run && other.rank == loss.rank);
-    let mut others: Vec<_> = own.filter_map(|other| Some((order(&other.metric, other.role)?, other))).collect();
+    let mut others: Vec<_> = own.clone().filter_map(|other| Some((order(&other.metric, other.role)?, other))).collect();
     others.sort_by_key(|(place, _)| *place);
     for (_, other) in others {
         let pair = other.load_alone()?;
@@ -70,6 +70,23 @@ pub(super) fn note_jump(finding: &mut Finding, loss: &PairedSources<'_>, pairing
             finding.facts.insert("is_setting".into(), 1_u64.into());
         }
         return Ok(());
+    }
+    note_rate(finding, from, own)
+}
+
+/// Adds the learning rate at which a loss begins to climb, where that does not jump.
+fn note_rate<'a>(
+    finding: &mut Finding,
+    from: u64,
+    mut own: impl Iterator<Item = &'a PairedSources<'a>>,
+) -> Result<()> {
+    let Some(rates) = own.find(|other| other.role == Role::LearningRate) else { return Ok(()) };
+    let pair = rates.load_alone()?;
+    let points: Vec<(u64, f64)> = pair.candidate.series.points().collect();
+    let there = points.iter().rfind(|(step, _)| *step <= from).or(points.first());
+    let most = points.iter().map(|(_, rate)| *rate).filter(|rate| rate.is_finite()).fold(0.0, f64::max);
+    if let Some((_, rate)) = there.filter(|(_, rate)| rate.is_finite() && most > 0.0) {
+        finding.facts.extend([("rate".into(), (*rate).into()), ("most_rate".into(), most.into())]);
     }
     Ok(())
 }
