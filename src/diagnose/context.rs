@@ -150,6 +150,17 @@ impl<'a> Suspect<'a> {
         self.value.measured().map_or(0.0, |measured| measured.error)
     }
 
+    /// Largest relative error of one rounding to the culprit's type; `None` where that is unknown.
+    pub(super) fn unit_roundoff(&self) -> Option<f64> {
+        let (record, _) = self.value.records()?;
+        Some(record.element?.unit_roundoff())
+    }
+
+    /// The error of what the culprit's operation received.
+    pub(super) fn received(&self) -> f64 {
+        self.culprit.metrics.get("received").map_or(0.0, |number| number.0)
+    }
+
     /// The limit up to which the culprit's error would have been acceptable.
     pub(super) fn limit(&self) -> f64 {
         self.culprit.metrics.get("limit").map_or(0.0, |number| number.0)

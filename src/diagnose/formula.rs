@@ -32,14 +32,17 @@ pub(super) fn fitting_formula(
 
 /// `candidate = s · baseline`: a factor applied twice, left out, or another one.
 fn scaled(suspect: &Suspect<'_>, data: Option<&DataPair>) -> Option<Statement> {
-    let tolerance = (4.0 * suspect.limit()).clamp(1e-4, 0.05);
-    let factor = match data {
-        Some(data) => factor::factor_of_data(data, LEFT_OVER)?,
-        None => factor::factor_of_statistics(&suspect.value, tolerance)?,
+    let wide = (4.0 * suspect.limit()).clamp(1e-4, 0.05);
+    // A factor near 1 shows only where the statistics share it within the rounding of their type and the error that came in.
+    let close = suspect.unit_roundoff().map_or(wide, |unit| (4.0 * unit).max(2.0 * suspect.received()).max(1e-4));
+    let found = |tolerance: f64| {
+        let factor = match data {
+            Some(data) => factor::factor_of_data(data, LEFT_OVER)?,
+            None => factor::factor_of_statistics(&suspect.value, tolerance)?,
+        };
+        ((factor - 1.0).abs() > 5.0 * tolerance).then_some((factor, tolerance))
     };
-    if (factor - 1.0).abs() <= 5.0 * tolerance {
-        return None;
-    }
+    let (factor, tolerance) = found(wide).or_else(|| found(close.min(wide)).filter(|_| data.is_none()))?;
     let near = |value: f64| (value / factor - 1.0).abs() <= tolerance.max(0.01);
     let statement = Statement::new("formula-scaled").with("factor", factor);
     let argument = suspect.numbers().find(|(_, value)| (value.abs() - 1.0).abs() > 1e-9 && near(*value));

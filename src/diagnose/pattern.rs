@@ -3,6 +3,7 @@
 
 use super::context::Suspect;
 use super::value_pair::ValuePair;
+use super::values::count_of;
 use crate::dtype::Dtype;
 use crate::read::dump::TensorRecord;
 use crate::result::diagnosis::Statement;
@@ -10,6 +11,18 @@ use crate::verdict::Side;
 
 /// A lookup that returns other elements of its table than the baseline's.
 pub(super) const OTHER_ROWS: &str = "other-rows";
+
+/// A sum over an index of which one side lost a part.
+pub(super) const SUM_LOST: &str = "sum-lost";
+/// Values that are added at other places than on the baseline.
+pub(super) const OTHER_PLACES: &str = "other-places";
+
+/// Operations that add their values to the places that an index names; the backward of a lookup is one, too.
+const ADDING: [&str; 4] = ["index_add", "index_add_", "scatter_add", "scatter_add_"];
+/// Relative difference up to which two sums are one.
+const KEPT: f64 = 1e-3;
+/// Least sum that shows anything, in parts of the largest that values of one sign would have.
+const SHOWN: f64 = 1e-3;
 
 /// Least difference of two statistics that is not rounding, in parts of the tensor's scale.
 const APART: f64 = 0.01;
@@ -30,6 +43,9 @@ pub(super) fn patterns(suspect: &Suspect<'_>) -> Vec<Statement> {
         return vec![shift];
     }
     let api = suspect.api().to_ascii_lowercase();
+    if let Some(sum) = sum_of_parts(suspect, &api) {
+        return vec![sum];
+    }
     let rows = other_rows(suspect, &api);
     let is_bounded = BOUNDED.iter().any(|part| api.contains(part));
     let gone = if is_bounded && suspect.is_result() { None } else { ends.gone(rows.is_some()) };
@@ -106,6 +122,38 @@ impl Ends {
         } else {
             None
         }
+    }
+}
+
+/// What becomes of the sum of an operation that adds values to the places that an index names: it is that of what goes in.
+fn sum_of_parts(suspect: &Suspect<'_>, api: &str) -> Option<Statement> {
+    let adds = if suspect.is_backward() { LOOKUPS.contains(&api) } else { ADDING.contains(&api) };
+    let sum = |record: &TensorRecord<'_>| {
+        let count = count_of(usize::try_from(record.elements()).ok()?);
+        // Terms of either sign cancel, and their rounding does not.
+        Some((record.mean.as_f64()? * count, record.norm.as_f64()? * count.sqrt()))
+    };
+    let floats = suspect.inputs().filter(|both| both.dtypes().is_some_and(|(dtype, _)| dtype.is_float()));
+    let records: Vec<_> = floats.filter_map(|both| both.records()).collect();
+    let (baseline, candidate) =
+        suspect.value.records().filter(|_| adds && suspect.is_result() && !records.is_empty())?;
+    let share = |out: &TensorRecord<'_>, is_candidate: bool| {
+        let of_side = |(one, other): &(TensorRecord<'_>, TensorRecord<'_>)| sum(if is_candidate { other } else { one });
+        let parts: Vec<(f64, f64)> = records.iter().filter_map(of_side).collect();
+        let (received, terms) = parts.iter().fold((0.0, 0.0), |all, part| (all.0 + part.0, all.1 + part.1));
+        let (given, _) = sum(out)?;
+        // A sum near zero shows nothing.
+        (received.abs() > SHOWN * terms).then_some(given / received)
+    };
+    let [own, other] = [share(&baseline, false)?, share(&candidate, true)?];
+    let keeps = |share: f64| (share - 1.0).abs() <= KEPT;
+    let statement =
+        |side: Side, share: f64| Some(Statement::new(SUM_LOST).with("side", side.as_str()).with("share", share));
+    match (keeps(own), keeps(other)) {
+        (true, true) => Some(Statement::new(OTHER_PLACES).with("op", suspect.culprit.op.as_str())),
+        (true, false) => statement(Side::Candidate, other),
+        (false, true) => statement(Side::Baseline, own),
+        (false, false) => None,
     }
 }
 

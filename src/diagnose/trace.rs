@@ -5,7 +5,9 @@
 
 use crate::judge::dump::unit::UnitInput;
 use crate::kind::TensorKind;
+use crate::pair::dump::IndexPair;
 use crate::read::dump::{Leaf, Operation, Statistic, TensorRecord};
+use crate::verdict::Side;
 
 /// Elements, and the bits of the largest and the smallest value.
 type Fingerprint = (u64, u64, u64);
@@ -15,6 +17,14 @@ fn fingerprint(record: &TensorRecord<'_>) -> Option<Fingerprint> {
     let bits = |value: Statistic<'_>| value.as_f64().map(f64::to_bits);
     let (max, min) = (bits(record.max)?, bits(record.min)?);
     (max != min).then(|| (record.elements(), max, min))
+}
+
+/// The operation of one side of a pair.
+fn operation_of<'a>(input: &'a UnitInput<'_>, pair: &IndexPair, side: Side) -> Option<Operation<'a>> {
+    match side {
+        Side::Baseline => input.baseline.operations.get(pair.baseline()?),
+        Side::Candidate => input.candidate.operations.get(pair.candidate()?),
+    }
 }
 
 /// One appearance of a value.
@@ -29,6 +39,7 @@ pub(super) struct Appearance<'a> {
 /// Appearances of every traceable value in one dump.
 pub(super) struct Trace<'a> {
     input: &'a UnitInput<'a>,
+    side: Side,
     /// Hash of the fingerprint, position of the operation in the comparison, and index of the value in it, in this order:
     /// 16 bytes a value.
     places: Vec<(u64, u32, u32)>,
@@ -37,9 +48,14 @@ pub(super) struct Trace<'a> {
 impl<'a> Trace<'a> {
     /// The appearances of the baseline's values.
     pub(super) fn from_baseline(input: &'a UnitInput<'_>) -> Self {
+        Self::from_side(input, Side::Baseline)
+    }
+
+    /// The appearances of the values of one side.
+    pub(super) fn from_side(input: &'a UnitInput<'_>, side: Side) -> Self {
         let mut places = Vec::new();
         for (order, comparison) in (0_u32..).zip(&input.comparison.operations) {
-            let operation = comparison.pair.baseline().and_then(|index| input.baseline.operations.get(index));
+            let operation = operation_of(input, &comparison.pair, side);
             let leaves = operation.into_iter().flat_map(|operation| operation.leaves.iter());
             places.extend((0_u32..).zip(leaves).filter_map(|(index, leaf)| {
                 let fingerprint = leaf.record().as_ref().and_then(fingerprint)?;
@@ -47,7 +63,7 @@ impl<'a> Trace<'a> {
             }));
         }
         places.sort_unstable();
-        Self { input, places }
+        Self { input, side, places }
     }
 
     /// Appearances of a value, in the order of the comparison.
@@ -62,8 +78,8 @@ impl<'a> Trace<'a> {
     }
 
     fn appearance(&self, order: usize, leaf: usize) -> Option<Appearance<'a>> {
-        let place = self.input.comparison.operations.get(order)?.pair.baseline()?;
-        let operation = self.input.baseline.operations.get(place)?;
+        let pair = &self.input.comparison.operations.get(order)?.pair;
+        let operation = operation_of(self.input, pair, self.side)?;
         Some(Appearance { order, operation, leaf: operation.leaves.get(leaf)? })
     }
 
@@ -78,6 +94,12 @@ impl<'a> Trace<'a> {
         let found = self.appearances(record).filter(is_output);
         let call = found.clone().rfind(|appearance| !is_module(appearance));
         call.or_else(|| found.clone().next_back())
+    }
+
+    /// The last operation before `order` that made this value, whatever it is.
+    pub(super) fn last_made(&self, record: &TensorRecord<'_>, order: usize) -> Option<Appearance<'a>> {
+        let is_output = |one: &Appearance<'a>| one.order < order && matches!(one.leaf.kind, TensorKind::Output);
+        self.appearances(record).rfind(is_output)
     }
 
     /// The first operation before `order` that made this value, which later ones only handed on.

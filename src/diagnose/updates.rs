@@ -23,6 +23,17 @@ pub(super) struct Update {
     candidate: Four,
     /// Differences that rounding and the order of summation make, of each statistic.
     rounding: Four,
+    /// Mean of the parameter before the update.
+    mean: f64,
+}
+
+/// The two parts of which the candidate's updates are made, in terms of the baseline's.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Parts {
+    /// Factor of the part that follows the gradient.
+    pub(super) gradient: f64,
+    /// Share of itself by which the candidate shrinks a parameter more than the baseline does.
+    pub(super) decay: f64,
 }
 
 /// Updates of the parameters that the step before was given too.
@@ -68,6 +79,35 @@ impl Updates {
         own.chain(others).filter(|update| fits(update)).take(MOST_NAMES).map(|update| update.row.clone()).collect()
     }
 
+    /// The parts of the candidate's updates, where one factor of the gradient's part and one further decay make all of them.
+    ///
+    /// An update moves a mean by `-lr · mean(gradient) - decay · mean`, so that the candidate's is
+    /// `k · baseline - (decay_c - k · decay_b) · mean`: least squares over all parameters, each in units of its rounding.
+    pub(super) fn parts(&self) -> Option<Parts> {
+        /// Fewest parameters that leave no room for chance.
+        const FEWEST: usize = 6;
+        /// Share of the difference that may be left.
+        const LEFT: f64 = 0.02;
+        let telling = self.all.iter().filter_map(|update| {
+            let (baseline, candidate) = (pick(&update.baseline, 2), pick(&update.candidate, 2));
+            let unit = pick(&update.rounding, 2);
+            let is_telling = unit > 0.0 && baseline.abs().max(candidate.abs()) > 8.0 * unit;
+            is_telling.then(|| [baseline / unit, update.mean / unit, candidate / unit])
+        });
+        let telling: Vec<[f64; 3]> = telling.collect();
+        let sum = |of: fn(&[f64; 3]) -> f64| telling.iter().map(of).sum::<f64>();
+        let (bb, bm, mm) = (sum(|[b, ..]| b * b), sum(|[b, m, _]| b * m), sum(|[_, m, _]| m * m));
+        let (bc, mc) = (sum(|[b, _, c]| b * c), sum(|[_, m, c]| m * c));
+        let determinant = bb * mm - bm * bm;
+        if telling.len() < FEWEST || determinant <= 1e-9 * bb * mm {
+            return None;
+        }
+        let (gradient, further) = ((bc * mm - mc * bm) / determinant, (mc * bb - bc * bm) / determinant);
+        let left: f64 = telling.iter().map(|[b, m, c]| (c - gradient * b - further * m).powi(2)).sum();
+        let apart = sum(|[b, _, c]| (c - b) * (c - b));
+        (left <= LEFT * LEFT * apart).then_some(Parts { gradient, decay: -further })
+    }
+
     /// The constant that the candidate's updates are of the baseline's, where most parameters agree on one.
     pub(super) fn factor(&self) -> Option<f64> {
         const FEWEST: usize = 3;
@@ -97,6 +137,7 @@ fn update(both: &ValuePair<'_>, before: &StepBefore<'_>) -> Option<Update> {
         baseline: moved(now[0], baseline_before),
         candidate: moved(now[1], candidate_before),
         rounding: [2.0 * unit * max.abs(), 2.0 * unit * min.abs(), mean, norm],
+        mean: pick(baseline_before, 2),
     };
     // What differed before already is no matter of this update.
     let apart = |place: usize| (pick(baseline_before, place) - pick(candidate_before, place)).abs();
@@ -162,7 +203,7 @@ mod tests {
     use super::*;
 
     fn update(baseline: Four, candidate: Four) -> Update {
-        Update { row: String::new(), baseline, candidate, rounding: [1e-8, 1e-8, 1e-9, 1e-8] }
+        Update { row: String::new(), baseline, candidate, rounding: [1e-8, 1e-8, 1e-9, 1e-8], mean: 0.1 }
     }
 
     #[test]
@@ -172,6 +213,26 @@ mod tests {
         assert_eq!(update([0.0; 4], moved).lost_side(), Some("baseline"));
         assert_eq!(update(moved, moved).lost_side(), None);
         assert_eq!(update([0.0; 4], [1e-9; 4]).lost_side(), None, "rounding");
+    }
+
+    #[test]
+    fn parts_of_updates_are_told_apart() {
+        // Gradients of either sign, means of any size, and a decay of 1e-3 on both sides.
+        let all = |gradient: f64, decay: f64| {
+            let all = (1..9_u8).map(|place| {
+                let (mean, step) = (f64::from(place % 4) * 0.3 - 0.4, (f64::from(place) * 1.7).sin() * 1e-3);
+                let moved = |mean: f64| [0.0, 0.0, mean, 0.0];
+                let updated = update(moved(-step - 1e-3 * mean), moved(-gradient * step - decay * mean));
+                Update { mean, ..updated }
+            });
+            Updates { all: all.collect(), own: 0, since: 0 }.parts()
+        };
+        let near = |found: Option<Parts>, gradient: f64, decay: f64| {
+            found.is_some_and(|parts| (parts.gradient - gradient).abs() < 1e-6 && (parts.decay - decay).abs() < 1e-9)
+        };
+        assert!(near(all(28.0, 1e-3), 28.0, 1e-3 - 28.0 * 1e-3), "clipping left out");
+        assert!(near(all(1.0, 3e-3), 1.0, 2e-3), "another decay");
+        assert!(near(all(2.0, 2e-3), 2.0, 0.0), "another learning rate");
     }
 
     #[test]

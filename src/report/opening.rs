@@ -97,6 +97,12 @@ impl Builder<'_> {
             opening.columns = self.columns_of_sides()?;
         }
         self.place_of_finding(&mut opening, finding)?;
+        if let Some((place, code)) = cause.and_then(culprit::line_of_gap) {
+            opening.source = safe(self.writer.name(&place));
+            let line = self.line_of(&code, &opening.headline);
+            let parts = line.into_iter().chain(Some(opening.place.to_string()).filter(|place| !place.is_empty()));
+            opening.place = safe(parts.collect::<Vec<_>>().join(" · "));
+        }
         self.advise(&mut opening, cause, finding)?;
         Ok(opening)
     }

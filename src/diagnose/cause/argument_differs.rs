@@ -28,7 +28,10 @@ fn in_dump(context: &DumpContext<'_>) -> Option<Diagnosis> {
         return Some(if suspect.culprit.argument == "training" {
             diagnosis.advise(Statement::new("mode-differs"))
         } else {
-            diagnosis
+            match advice(&suspect) {
+                Some(advice) => diagnosis.advise(advice),
+                None => diagnosis,
+            }
         });
     }
     if !is_parameter && suspect.has_finding_of(&[&dump_rules::REQUIRES_GRAD_DIFFERS]) {
@@ -45,6 +48,28 @@ fn in_dump(context: &DumpContext<'_>) -> Option<Diagnosis> {
         ])
     })?;
     Some(Diagnosis::new(&CAUSE, place, Sureness::Certain).because(evidence))
+}
+
+/// Advice about a named argument that is a plain value on both sides.
+fn advice(suspect: &Suspect<'_>) -> Option<Statement> {
+    let text = |value: LeafValue<'_>| match value {
+        LeafValue::Plain { value, .. } => match value {
+            Json::Null => Some("None".to_owned()),
+            Json::Bool(value) => Some(value.to_string()),
+            Json::Int(value) => Some(value.to_string()),
+            Json::Float(value) => Some(value.to_string()),
+            Json::Text(value) => Some(value.clone()),
+            _ => None,
+        },
+        _ => None,
+    };
+    let named = name_of(&suspect.culprit.tensor).or(Some(suspect.culprit.argument.as_str()));
+    let statement = Statement::new("argument-value").with("named", named.filter(|name| !name.is_empty())?);
+    Some(
+        statement
+            .with("value", text(suspect.value.baseline.value)?)
+            .with("other", text(suspect.value.candidate.value)?),
+    )
 }
 
 /// States that an argument is one over the root of a size on one side, as the scale of attention is, and what it is on the other.

@@ -31,7 +31,12 @@ fn in_dump(context: &DumpContext<'_>) -> Option<Diagnosis> {
         .or_else(|| of_earlier_step(context, &suspect))
         .or_else(|| of_backward(context, &suspect))
         .or_else(|| of_update(context, &suspect))?;
-    Some(Diagnosis::new(&CAUSE, suspect.culprit.tensor.as_str(), sureness).because_all(evidence))
+    let advice = evidence.iter().find(|statement| statement.is_any(&["gradients-kept", "copies-part"])).cloned();
+    let diagnosis = Diagnosis::new(&CAUSE, suspect.culprit.tensor.as_str(), sureness).because_all(evidence);
+    Some(match advice {
+        Some(advice) => diagnosis.advise(advice),
+        None => diagnosis,
+    })
 }
 
 type Found = (Vec<Statement>, Sureness);

@@ -58,7 +58,7 @@ fn in_dump(context: &DumpContext<'_>) -> Option<Diagnosis> {
         None if is_in_graph(&suspect) => match call_before(context, &suspect) {
             Some(before) => {
                 let evidence = Statement::new(MADE_BY_UNDUMPED).with("before", before).with("op", op);
-                let diagnosis = diagnosis.because(evidence).advise(Statement::new("input-of-undumped"));
+                let diagnosis = diagnosis.because(evidence).advise(advice_of_undumped(&suspect));
                 // The program computed it, with another call or another formula.
                 Diagnosis { sureness: Sureness::Possible, ..diagnosis }
             }
@@ -82,6 +82,19 @@ fn of_sentinels(suspect: &Suspect<'_>) -> Option<Diagnosis> {
         .with("other_to", ends[3]);
     let diagnosis = Diagnosis::new(&CAUSE, suspect.culprit.tensor.as_str(), Sureness::Likely).because(evidence);
     ends.iter().all(|end| end.is_finite()).then_some(diagnosis)
+}
+
+/// Advice about an input that something undumped made; where only modules were dumped, it is the `forward` around this one.
+pub(super) fn advice_of_undumped(suspect: &Suspect<'_>) -> Statement {
+    let path = suspect.name.base.split_once('.').map_or("", |(_, path)| path);
+    // Behind the path stands the class.
+    let module = path.rsplit_once('.').map_or("", |(module, _)| module);
+    match module.rsplit_once('.').filter(|_| suspect.is_module()) {
+        Some((parent, _)) => {
+            Statement::new("input-of-undumped-in-module").with("parent", parent).with("module", module)
+        }
+        None => Statement::new("input-of-undumped"),
+    }
 }
 
 /// Whether the input is part of the graph: an operation that was not dumped made it.

@@ -6,13 +6,15 @@ use std::collections::BTreeSet;
 
 use super::super::context::is_weight;
 use super::super::context::{DumpContext, Suspect};
+use super::super::trace::Trace;
+use crate::compare::dump::OperationComparison;
 use crate::judge::dump::rules as dump_rules;
 use crate::kind::TensorKind;
 use crate::read::dump::Dump;
-use crate::read::frame::{StackFrame, innermost_user_frame};
+use crate::read::frame::{StackFrame, innermost_model_frame, innermost_user_frame};
 use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
 use crate::result::finding::{Fact, Finding};
-use crate::verdict::Severity;
+use crate::verdict::{Severity, Side};
 
 pub(super) const CAUSE: Cause =
     Cause { in_dump, links: &["https://docs.pytorch.org/docs/stable/jit.html"], ..Cause::new("missing-operations") };
@@ -44,11 +46,7 @@ fn in_dump(context: &DumpContext<'_>) -> Option<Diagnosis> {
         diagnosis = diagnosis.because(Statement::new("numbers-agree-around").with("compared", context.unit.compared));
     }
     let frames: Vec<StackFrame> = gaps.iter().filter_map(|finding| frame(finding)).collect();
-    if let Some(frame) = frames.first() {
-        let place = format!("{}:{}", frame.file, frame.line);
-        let evidence = Statement::new("gap-called-at").with("place", place).with("function", frame.function.as_str());
-        diagnosis = diagnosis.because(evidence);
-    }
+    diagnosis = diagnosis.because_all(frames.first().map(|frame| called_in(frame)));
     if let Some([baseline, candidate]) = context.input.baseline.differing_frameworks(context.input.candidate) {
         let advice =
             Statement::new("frameworks-not-mapped").with("framework", baseline).with("candidate_framework", candidate);
@@ -93,7 +91,39 @@ fn gap_before<'a>(context: &DumpContext<'a>, suspect: &Suspect<'a>) -> Option<[V
         own.iter().rev().copied().filter(|name| !others.contains(name)).collect::<Vec<&str>>()
     };
     let gap = [alone(&only_candidate, &only_baseline), alone(&only_baseline, &only_candidate)];
-    gap.iter().any(|names| !names.is_empty()).then_some(gap)
+    gap.iter().any(|names| !names.is_empty()).then_some(gap).or_else(|| gap_behind_value(context, suspect))
+}
+
+/// Operations that only one side runs on a value which the other side uses as it is: the culprit's input is that value there, and no
+/// dumped value on this side. Listed as in [`gap_before`].
+fn gap_behind_value<'a>(context: &DumpContext<'a>, suspect: &Suspect<'a>) -> Option<[Vec<&'a str>; 2]> {
+    let (baseline, candidate) = suspect.value.records().filter(|_| !suspect.is_backward())?;
+    let lacks = |lacking: Side| {
+        let (unchanged, changed) = match lacking {
+            Side::Candidate => (&candidate, &baseline),
+            Side::Baseline => (&baseline, &candidate),
+        };
+        let maker = Trace::from_side(context.input, lacking).last_made(unchanged, suspect.order)?;
+        if Trace::from_side(context.input, lacking.other()).last_made(changed, suspect.order).is_some() {
+            return None;
+        }
+        let between = context.input.comparison.operations.get(maker.order..suspect.order)?;
+        let name = |comparison: &OperationComparison| match lacking {
+            Side::Candidate if comparison.pair.candidate().is_none() => {
+                Some(context.input.baseline.operations.get(comparison.pair.baseline()?)?.name)
+            }
+            Side::Baseline if comparison.pair.baseline().is_none() => {
+                Some(context.input.candidate.operations.get(comparison.pair.candidate()?)?.name)
+            }
+            _ => None,
+        };
+        let names: Vec<&'a str> = between.iter().filter_map(name).collect();
+        (!names.is_empty()).then_some(names)
+    };
+    match lacks(Side::Candidate) {
+        Some(names) => Some([Vec::new(), names]),
+        None => lacks(Side::Baseline).map(|names| [names, Vec::new()]),
+    }
 }
 
 /// The diagnosis of a culprit that only the candidate runs, with nothing in its place on the baseline.
@@ -102,11 +132,19 @@ fn candidate_only(context: &DumpContext<'_>) -> Option<Diagnosis> {
     if replaced_operation(context).is_some() {
         return None;
     }
+    let order = usize::try_from(culprit.order).ok()?;
+    let from_there = context.input.comparison.operations.iter().skip(order);
+    let alone = from_there.map_while(|comparison| match comparison.pair.baseline() {
+        None => context.input.candidate.operations.get(comparison.pair.candidate()?),
+        Some(_) => None,
+    });
+    let names: Vec<String> = alone.map(|operation| operation.name.to_owned()).collect();
     let missing = Statement::new("only-on-one-side")
         .with("side", "baseline")
-        .with("count", 1_usize)
-        .with("operations", vec![culprit.op.clone()]);
+        .with("count", names.len())
+        .with("operations", names.into_iter().take(MOST_NAMES).collect::<Vec<_>>());
     let diagnosis = Diagnosis::new(&CAUSE, culprit.op.as_str(), Sureness::Likely).because(missing);
+    let diagnosis = diagnosis.because_all(called_at(context, &culprit.op));
     Some(diagnosis.advise(Statement::new("operations-behind-gap")))
 }
 
@@ -133,7 +171,25 @@ fn behind_gap(context: &DumpContext<'_>, suspect: &Suspect<'_>) -> Option<Diagno
     let missing = statements(&gap);
     let explains = Statement::new("difference-behind-gap").with("tensor", suspect.culprit.tensor.as_str());
     let diagnosis = Diagnosis::new(&CAUSE, *first, Sureness::Likely).because_all(missing).because(explains);
+    let diagnosis = diagnosis.because_all(called_at(context, first));
     Some(diagnosis.advise(Statement::new("operations-behind-gap")))
+}
+
+/// The line that calls an operation which only one side runs.
+fn called_at(context: &DumpContext<'_>, name: &str) -> Option<Statement> {
+    let is_of = |finding: &&Finding| match finding.facts.get("operations") {
+        Some(Fact::List(names)) => names.iter().any(|other| other == name),
+        _ => false,
+    };
+    let finding = context.findings_of(&dump_rules::OPERATIONS_MISSING).find(is_of)?;
+    frame(finding).as_ref().map(called_in)
+}
+
+/// States the line that calls missing operations.
+fn called_in(frame: &StackFrame) -> Statement {
+    let file = frame.file.rsplit(['/', '\\']).next().unwrap_or(&frame.file);
+    let statement = Statement::new("gap-called-at").with("place", format!("{file}:{}", frame.line));
+    statement.with("function", frame.function.as_str()).with("code", frame.code.as_str())
 }
 
 /// The operation that made the culprit, where only one side runs it: the statement that says so.
@@ -178,7 +234,7 @@ fn text<'a>(finding: &'a Finding, fact: &str) -> Option<&'a str> {
 
 fn frame(finding: &Finding) -> Option<StackFrame> {
     match finding.facts.get("stack") {
-        Some(Fact::List(stack)) => innermost_user_frame(stack),
+        Some(Fact::List(stack)) => innermost_model_frame(stack).or_else(|| innermost_user_frame(stack)),
         _ => None,
     }
 }

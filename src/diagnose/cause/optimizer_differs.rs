@@ -5,7 +5,7 @@
 
 use super::super::context::DumpContext;
 use super::super::entry::Cause;
-use super::super::updates::{Update, Updates};
+use super::super::updates::{Parts, Update, Updates};
 use super::gradient_reduction;
 use crate::judge::config::rules as config_rules;
 use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
@@ -32,16 +32,34 @@ fn in_dump(context: &DumpContext<'_>) -> Option<Diagnosis> {
         .with("parameters", updates.names(is_other));
     let gradients =
         (compared > 0).then(|| Statement::new("gradients-agreed").with("step", step).with("compared", compared));
+    let parts = updates.parts().and_then(parts_statement);
     let factor = updates.factor().map(|factor| Statement::new("update-factor").with("factor", factor));
-    let advice = factor.is_some().then(|| Statement::new("updates-scaled"));
+    let factor = factor.filter(|_| parts.is_none());
+    let advice = factor.is_some().then(|| Statement::new("updates-scaled")).or_else(|| parts.clone());
     // Gradients that were not dumped may differ as well.
     let sureness = if compared > 0 { Sureness::Likely } else { Sureness::Possible };
     let diagnosis = Diagnosis::new(&CAUSE, suspect.culprit.tensor.as_str(), sureness).because(evidence);
-    let diagnosis = diagnosis.because_all(factor).because_all(gradients);
+    let diagnosis = diagnosis.because_all(parts).because_all(factor).because_all(gradients);
     Some(match advice {
         Some(advice) => diagnosis.advise(advice),
         None => diagnosis,
     })
+}
+
+/// States which part of the updates differs, where it is one alone: that of the gradient, or the decay.
+fn parts_statement(parts: Parts) -> Option<Statement> {
+    /// Distance from 1 of a factor that counts, and share of itself by which a parameter shrinks otherwise.
+    const LEAST: (f64, f64) = (0.05, 1e-7);
+    let is_scaled = (parts.gradient - 1.0).abs() > LEAST.0;
+    // With equal decays the further one is the baseline's, less the factor times it.
+    let own = parts.decay / (1.0 - parts.gradient);
+    if is_scaled && parts.decay.abs() > LEAST.1 && own > 0.0 {
+        Some(Statement::new("gradient-part").with("factor", parts.gradient).with("decay", own))
+    } else if !is_scaled && parts.decay.abs() > LEAST.1 {
+        Some(Statement::new("decay-part").with("decay", parts.decay))
+    } else {
+        None
+    }
 }
 
 fn is_other(update: &Update) -> bool {

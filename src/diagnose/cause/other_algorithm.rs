@@ -11,10 +11,10 @@ use super::super::entry::{ACCURACY_NOTES, Cause};
 use super::super::evidence::{MADE_BY_UNDUMPED, UNSEEN_ORDER};
 use super::super::formula;
 use super::super::order;
-use super::super::pattern::{OTHER_ROWS, patterns};
+use super::super::pattern::{OTHER_PLACES, OTHER_ROWS, SUM_LOST, patterns};
 use super::super::updates::Updates;
 use super::super::values::DataPair;
-use super::input_differs::{call_before, is_in_graph};
+use super::input_differs::{advice_of_undumped, call_before, is_in_graph};
 use super::missing_operations::{explains, replaced_operation};
 use super::optimizer_differs::is_of_most;
 use super::reduced_precision::operands;
@@ -52,6 +52,7 @@ fn in_dump(context: &DumpContext<'_>) -> Option<Diagnosis> {
     // A value saved by hand has no inputs of its own.
     let code = if suspect.value.kind == TensorKind::Value { "saved-value" } else { "same-call" };
     let agree = Statement::new(code).with("op", suspect.culprit.op.as_str()).with("error", suspect.error());
+    let agree = if data.is_none() { agree.with("statistics", 1_u64) } else { agree };
     if let Some(formula) = formula::fitting_formula(context, &suspect, data.as_deref()) {
         let arguments = formula_arguments(&suspect.culprit.op);
         let action = Statement::new("other-formula").with("op", suspect.culprit.op.as_str());
@@ -81,14 +82,17 @@ fn in_dump(context: &DumpContext<'_>) -> Option<Diagnosis> {
     let is_unseen = is_sum && unseen_indices(context, &suspect).is_some();
     let is_plain = suspect.has_finding_of(&[&dump_rules::OUTPUT_DIVERGES]) && !is_unseen;
     let sureness = if is_plain { Sureness::Likely } else { Sureness::Possible };
-    if let Some(order) = order::unseen_order(context, &suspect) {
+    let patterns = patterns(&suspect);
+    if let Some(order) = order::unseen_order(context, &suspect).filter(|_| patterns.is_empty()) {
         let action = Statement { facts: order.facts.clone(), ..Statement::new(UNSEEN_ORDER) };
         return Some(Diagnosis::new(&CAUSE, place, sureness).because(agree).because(order).advise(action));
     }
-    let patterns = patterns(&suspect);
-    let reads_others = patterns.iter().any(|pattern| pattern.code == OTHER_ROWS);
+    let advised = patterns.iter().find(|pattern| pattern.is_any(&[OTHER_ROWS, OTHER_PLACES, SUM_LOST])).cloned();
     let diagnosis = Diagnosis::new(&CAUSE, place, sureness).because(agree).because_all(patterns);
-    Some(if reads_others { diagnosis.advise(Statement::new(OTHER_ROWS)) } else { diagnosis })
+    Some(match advised {
+        Some(pattern) => diagnosis.advise(pattern),
+        None => diagnosis,
+    })
 }
 
 /// An input that is part of the graph, is no weight and was made by no dumped operation: code between two dumped calls
@@ -112,7 +116,7 @@ fn of_undumped(context: &DumpContext<'_>, suspect: &Suspect<'_>) -> Option<Diagn
     let agree = Statement::new("before-agrees").with("op", op).with("error", suspect.error());
     let diagnosis = Diagnosis::new(&CAUSE, suspect.culprit.tensor.as_str(), Sureness::Likely);
     let diagnosis = diagnosis.because(agree).because(evidence).because_all(patterns(suspect));
-    Some(diagnosis.advise(Statement::new("input-of-undumped")))
+    Some(diagnosis.advise(advice_of_undumped(suspect)))
 }
 
 /// Error of one sign, or one that follows the input.

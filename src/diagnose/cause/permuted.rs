@@ -3,6 +3,8 @@
 //! With data, the sorted values are equal while the values in their places are not. Without data, a checksum tells that the
 //! order differs where all four statistics agree.
 
+use ndarray::{ArrayView, ArrayViewD, Axis, IxDyn};
+
 use super::super::context::{DumpContext, Suspect};
 use super::super::entry::Cause;
 use super::super::fingerprint::{has_same_values, is_distinctive};
@@ -38,10 +40,14 @@ fn in_dump(context: &DumpContext<'_>) -> Option<Diagnosis> {
         let evidence =
             Statement::new("values-in-other-order").with("tensor", place).with("elements", data.baseline.len());
         let diagnosis = Diagnosis::new(&CAUSE, place, Sureness::Certain).because(evidence);
-        let order = order_of(&data, tolerance);
+        let order = order_of(&data, tolerance).or_else(|| exchanged(&data, baseline.shape, tolerance));
         let is_gathered = order.as_ref().is_some_and(|order| is_rolled_by_ranks(context, order));
         let diagnosis = diagnosis.because_all(order);
-        return Some(if is_gathered { diagnosis.advise(Statement::new("gather-order")) } else { diagnosis });
+        return Some(match (is_gathered, suspect.is_result()) {
+            (true, _) => diagnosis.advise(Statement::new("gather-order")),
+            (false, true) => diagnosis.advise(Statement::new("result-in-other-order")),
+            (false, false) => diagnosis,
+        });
     }
     if let Some(evidence) = of_attention(context, &suspect) {
         let diagnosis = Diagnosis::new(&CAUSE, place, Sureness::Likely).because(evidence);
@@ -131,6 +137,34 @@ fn order_of(data: &DataPair, tolerance: f64) -> Option<Statement> {
     None
 }
 
+/// Two indices of an axis whose elements are exchanged, at all or some of the places along the other axes.
+fn exchanged(data: &DataPair, shape: &[u64], tolerance: f64) -> Option<Statement> {
+    let lens: Vec<usize> = shape.iter().map(|len| usize::try_from(*len).unwrap_or(usize::MAX)).collect();
+    let [baseline, candidate] =
+        [&data.baseline, &data.candidate].map(|values| ArrayView::from_shape(IxDyn(&lens), values).ok());
+    let (baseline, candidate) = (baseline?, candidate?);
+    let is_off = |one: &f64, other: &f64| (one - other).abs() > tolerance;
+    (0..lens.len()).find_map(|number| {
+        let axis = Axis(number);
+        let own = baseline.axis_iter(axis).zip(candidate.axis_iter(axis)).enumerate();
+        let moved = own.filter(|(_, (b, c))| b.iter().zip(c).any(|(b, c)| is_off(b, c))).map(|(index, _)| index);
+        let moved: Vec<usize> = moved.take(3).collect();
+        let [first, second] = *moved.as_slice() else { return None };
+        let at = |array: &ArrayViewD<'_, f64>, index: usize| {
+            array.index_axis(axis, index).iter().copied().collect::<Vec<f64>>()
+        };
+        let [b, c] = [&baseline, &candidate].map(|array| [at(array, first), at(array, second)]);
+        let places = b[0].iter().zip(&b[1]).zip(c[0].iter().zip(&c[1]));
+        let is_exchange = |((b_one, b_two), (c_one, c_two)): ((&f64, &f64), (&f64, &f64))| {
+            !is_off(b_one, c_two) && !is_off(b_two, c_one) || !is_off(b_one, c_one) && !is_off(b_two, c_two)
+        };
+        places.into_iter().all(is_exchange).then(|| {
+            let statement = Statement::new("order-exchanged").with("first", first).with("second", second);
+            statement.with("axis", number).with("len", lens.get(number).copied().unwrap_or_default())
+        })
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -155,6 +189,21 @@ mod tests {
         assert_eq!(code(&moved(6, 36, |place| (place + 6) % 36)), "order-rolled-rows");
         assert_eq!(code(&moved(6, 36, |place| place / 6 * 6 + (place + 1) % 6)), "order-rolled-columns");
         assert_eq!(code(&moved(6, 36, |place| 35 - place)), "");
+    }
+
+    #[test]
+    fn an_exchange_of_two_heads_is_named() {
+        // Shape (2, 4, 6): heads 1 and 2 are exchanged in the first batch.
+        let source = |place: usize| match place / 6 {
+            1 => place + 6,
+            2 => place - 6,
+            _ => place,
+        };
+        let data = moved(6, 48, source);
+        let found = exchanged(&data, &[2, 4, 6], 1e-9).expect("an exchange");
+        let of = |name: &str| found.facts.get(name).cloned();
+        assert_eq!([of("first"), of("second"), of("axis"), of("len")], [1_u64, 2, 1, 4].map(|n| Some(n.into())));
+        assert!(exchanged(&moved(6, 48, |place| 47 - place), &[2, 4, 6], 1e-9).is_none());
     }
 
     #[test]

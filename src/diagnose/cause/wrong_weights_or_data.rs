@@ -13,9 +13,11 @@ use super::other_tensor;
 use crate::judge::config::rules as config_rules;
 use crate::judge::dump::rules as dump_rules;
 use crate::judge::loss::code as curve_rules;
+use crate::read::dump::TensorRecord;
 use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
 use crate::result::finding::Finding;
 use crate::result::unit::ErrorLocation;
+use crate::verdict::Side;
 
 pub(super) const CAUSE: Cause = Cause {
     in_dump,
@@ -47,7 +49,10 @@ fn in_dump(context: &DumpContext<'_>) -> Option<Diagnosis> {
     {
         let evidence = Statement::new("index-input-differs").with("op", suspect.culprit.op.as_str());
         let diagnosis = Diagnosis::new(&CAUSE, place, Sureness::Likely).because(evidence);
-        return Some(diagnosis.advise(Statement::new("indices-differ")));
+        return Some(match ignored_labels(&suspect) {
+            Some(ignored) => diagnosis.advise(ignored.clone()).because(ignored),
+            None => diagnosis.advise(Statement::new("indices-differ")),
+        });
     }
     if let Some(evidence) = other_tensor::values_of_another(context, &suspect).filter(|_| is_weight(&suspect)) {
         let advice = advice_for_other(&evidence);
@@ -68,6 +73,22 @@ fn in_dump(context: &DumpContext<'_>) -> Option<Diagnosis> {
             .advise(Statement::new("weight-of-ranks").with("holders", holders)),
         None => diagnosis.advise(Statement::new("weight-differs")),
     })
+}
+
+/// States that only one side marks labels that a loss ignores.
+fn ignored_labels(suspect: &Suspect<'_>) -> Option<Statement> {
+    /// The label that PyTorch's losses ignore.
+    const IGNORED: f64 = -100.0;
+    let (baseline, candidate) = suspect.value.records()?;
+    let is_marked = |record: &TensorRecord<'_>| record.min.as_f64().is_some_and(|least| (least - IGNORED).abs() < 0.5);
+    let side = match [&baseline, &candidate].map(is_marked) {
+        [true, false] => Side::Baseline,
+        [false, true] => Side::Candidate,
+        _ => return None,
+    };
+    let is_loss = ["cross_entropy", "nll_loss"].iter().any(|loss| suspect.api().contains(loss));
+    is_loss
+        .then(|| Statement::new("ignored-labels").with("op", suspect.culprit.op.as_str()).with("side", side.as_str()))
 }
 
 /// Advice for a weight that is another one, by where the candidate's comes from.

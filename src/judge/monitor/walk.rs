@@ -505,7 +505,7 @@ impl<'a> RankWalk<'a> {
         let finding = finding_of(&defect, cause, &culprit, pair)
             .with("forward", has(MonitorKind::Actv))
             .with("gradients", has(MonitorKind::GradReduced).max(has(MonitorKind::GradUnreduced)));
-        let finding = match layer::of_output(pair, view.pairs, place).filter(|_| cause.cause == MonitorCause::Forward) {
+        let finding = match layer::of_output(pair, view.pairs, place).filter(|_| shows_layer(cause.cause)) {
             Some(known) => known.note(finding),
             None => finding,
         };
@@ -626,6 +626,11 @@ impl<'a> RankWalk<'a> {
             heatmap,
         }
     }
+}
+
+/// Whether the layer of an output tells where the fault is: its inputs and parameters come before it.
+fn shows_layer(cause: MonitorCause) -> bool {
+    matches!(cause, MonitorCause::Forward | MonitorCause::NonFinite)
 }
 
 fn finding_of(defect: &Defect, cause: Cause, culprit: &Culprit, pair: &MonitorRowPair) -> Finding {

@@ -108,8 +108,11 @@ impl RowErrors {
     pub(super) fn tell_broken(&self, finding: Finding) -> Finding {
         let Some(broken) = self.broken else { return finding };
         let finding = finding.with("broken", broken);
-        match self.share {
-            Some(share) => finding.with("share", share),
+        let Some(share) = self.share else { return finding };
+        let finding = finding.with("share", share);
+        match elements(&self.shape) {
+            #[allow(clippy::cast_precision_loss, reason = "element counts are far below 2^53")]
+            Some(of) => finding.with("broken_count", (share * of as f64).round()).with("of", of),
             None => finding,
         }
     }

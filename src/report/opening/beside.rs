@@ -166,6 +166,9 @@ impl Builder<'_> {
             _ => return Ok(None),
         };
         let unit = curve::leading_curve(self.result);
+        if let Some([before, step]) = unit.and_then(|unit| self.jump_of(unit)) {
+            return self.writer.phrase("next_jump_beside", &context! { before, step }).map(Some);
+        }
         // Where both runs begin alike, what is wrong in the first step's own values is not why they part.
         let is_backward = OpName::parse(&culprit.op).direction == Some(Direction::Backward);
         let differs = finding.is_any(&DIFFERS);

@@ -6,6 +6,7 @@ use serde::Serialize;
 use super::length;
 use super::words::capital;
 use crate::error::Result;
+use crate::judge::loss::code as curve_rules;
 use crate::report::escape::TextTarget;
 use crate::report::writer::{Writer, safe};
 use crate::report::{causes, checks, curve, next_dump};
@@ -17,6 +18,25 @@ use crate::verdict::{CheckId, Verdict};
 
 /// Rows of evidence that are shown.
 pub(super) const MOST_ROWS: usize = 4;
+/// Causes whose advice is where to look, and no repair.
+const INVESTIGATIONS: [&str; 15] = [
+    "other-algorithm",
+    "silent-corruption",
+    "missing-operations",
+    "input-differs",
+    "optimizer-differs",
+    "gradient-only",
+    "checksum-differs",
+    "communication",
+    "permuted",
+    "other-tensor",
+    "overwritten",
+    "operator-inaccurate",
+    "lost-update",
+    "missing-collective",
+    "wrong-split",
+];
+
 /// Sentences of evidence that are shown.
 pub(super) const MOST_REASONS: usize = 3;
 
@@ -177,13 +197,15 @@ impl Builder<'_> {
         opening.code.clone_from(&finding.code);
         let known = cause.map(|cause| causes::text(cause, self.writer).map(|text| (cause, text))).transpose()?;
         let mut help = self.writer.finding(finding)?.help;
-        let mut word = "next_step";
+        let (mut word, mut is_known) = ("next_step", false);
         if let Some((cause, text)) = &known {
             let key = format!("because_{}", cause.sureness.as_str());
             let reasons: Vec<&str> = text.evidence.iter().take(MOST_REASONS).map(String::as_str).collect();
             if cause.sureness >= Sureness::Likely {
                 opening.certainty = self.word(&key)?;
-                (word, help) = ("fix", text.advice.clone());
+                let is_search = INVESTIGATIONS.contains(&cause.cause.as_str());
+                (word, help) = (if is_search { "next_step" } else { "fix" }, text.advice.clone());
+                is_known = true;
                 opening.code.clone_from(&cause.cause);
             } else {
                 opening.certainty =
@@ -191,7 +213,7 @@ impl Builder<'_> {
             }
             opening.reasons = safe(reasons.join(&self.writer.word("semicolon")?));
         }
-        if word != "fix" {
+        if !is_known {
             help = self.next_dump(finding)?.unwrap_or(help);
         }
         opening.advice_word = self.word(word)?;
@@ -206,6 +228,8 @@ impl Builder<'_> {
             |next: &&NextDump| !next_dump::is_of_curve(next) || curve::is_judged_by(self.result, finding.check);
         // An input outside of its function's domain was recorded: the tensors would tell no more.
         let is_known = finding.facts.contains_key("bound") && self.result.is_alone();
+        // A log that hides the failure has to show it first; the finding's own advice holds the command, too.
+        let is_known = is_known || finding.is(&curve_rules::HIDDEN_FAILURE);
         let Some(next) = self.result.next_dump.as_ref().filter(|next| is_about(next) && !is_known) else {
             return Ok(None);
         };

@@ -26,6 +26,9 @@ use crate::result::operation::Shown;
 use crate::result::unit::{Culprit, ErrorLocation, ErrorPattern, MonitorCause, OperatorCulprit, dumps, operators};
 use crate::verdict::CheckId;
 
+/// Causes that lie in the optimizer or in what it is given.
+const OF_UPDATES: [&str; 3] = ["optimizer-differs", "lost-update", "gradient-reduction"];
+
 impl Builder<'_> {
     pub(super) fn culprit(&self, culprit: &Culprit, finding: &Finding, cause: Option<&Diagnosis>) -> Result<Opening> {
         // Causes are looked for in the candidate; where the baseline is off, they would blame the wrong side.
@@ -39,11 +42,15 @@ impl Builder<'_> {
             None => self.headline_of_operation(finding, Some(culprit))?,
         };
         let mut opening = Opening { picture: "divergence", ..Opening::from_headline(safe(headline)) };
-        let frame = frame_of(culprit);
-        let source = frame.as_ref().map(|frame| self.writer.name(&format!("{}:{}", file_of(frame), frame.line)));
-        opening.source = safe(source.unwrap_or_default());
+        // The line that uses a parameter is not the one that updates it.
+        let frame =
+            frame_of(culprit).filter(|_| !likely.is_some_and(|cause| OF_UPDATES.contains(&cause.cause.as_str())));
+        let told = likely.and_then(line_of_gap);
+        let own = frame.as_ref().map(|frame| (format!("{}:{}", file_of(frame), frame.line), frame.code.clone()));
+        let line = told.or(own);
+        opening.source = safe(line.as_ref().map(|(place, _)| self.writer.name(place)).unwrap_or_default());
         let place = [
-            frame.as_ref().and_then(|frame| self.line_of(frame, &opening.headline)),
+            line.as_ref().and_then(|(_, code)| self.line_of(code, &opening.headline)),
             Some(self.place(culprit)?),
             self.error_place(culprit, likely)?,
             self.shapes_of_backward(culprit)?,
@@ -58,7 +65,8 @@ impl Builder<'_> {
             opening.columns = self.columns_of_checks()?.into_iter().take(width).collect();
         } else {
             opening.columns = self.columns_of_sides()?;
-            opening.rows = self.row_of_culprit(culprit)?.into_iter().collect();
+            let row = self.row_of_culprit(culprit)?;
+            opening.rows = row.map_or_else(|| self.row_of_monitor(culprit), |row| Ok(Some(row)))?.into_iter().collect();
             opening.rows.extend(self.other_checks(Some(culprit.check), Columns::Sides)?);
         }
         self.advise(&mut opening, cause, finding)?;
@@ -70,9 +78,9 @@ impl Builder<'_> {
     }
 
     /// The line of code that calls the culprit, where the headline does not show the call itself.
-    fn line_of(&self, frame: &StackFrame, headline: &Value) -> Option<String> {
-        let line = cut_line(&frame.code);
-        let told = expression(&frame.code).map(|code| self.writer.name(&code));
+    pub(super) fn line_of(&self, code: &str, headline: &Value) -> Option<String> {
+        let line = cut_line(code);
+        let told = expression(code).map(|code| self.writer.name(&code));
         let is_told = told.is_some_and(|told| headline.to_string().contains(&told));
         (!line.is_empty() && !is_told).then(|| self.writer.name(&line))
     }
@@ -321,7 +329,7 @@ impl Builder<'_> {
     }
 
     /// The name of an operation or tensor; inputs and outputs of a whole model, which has no name, in words.
-    fn tensor_name(&self, check: CheckId, name: &str) -> Result<String> {
+    pub(super) fn tensor_name(&self, check: CheckId, name: &str) -> Result<String> {
         match root_port(check, name) {
             Some(port) => self.writer.word(&format!("model_{port}")),
             None => Ok(self.writer.name(name)),
@@ -394,6 +402,11 @@ impl Builder<'_> {
         }
         if let Some(shapes) = shapes_of(finding) {
             facts.insert("shapes", Value::from(shapes.to_vec()));
+        }
+        if culprit.is_some_and(|culprit| culprit.monitor.is_some()) {
+            let units =
+                self.result.checks.iter().filter(|check| check.id == CheckId::Monitor).flat_map(|check| &check.units);
+            facts.insert("rank_count", units.count().into());
         }
         let Some((baseline, candidate)) = culprit.and_then(both_sides) else { return Ok(()) };
         let shape = |shown: &Shown| format!("{:?}", shown.shape);
@@ -471,6 +484,16 @@ fn both_sides(culprit: &Culprit) -> Option<(&Shown, &Shown)> {
 /// The line that calls a culprit: that of a model's library where the user's own code only calls the model.
 pub(super) fn frame_of(culprit: &Culprit) -> Option<StackFrame> {
     innermost_model_frame(&culprit.stack).or_else(|| innermost_user_frame(&culprit.stack))
+}
+
+/// Place and text of the line that calls the operation which only one side runs.
+pub(super) fn line_of_gap(cause: &Diagnosis) -> Option<(String, String)> {
+    let called = cause.evidence.iter().find(|statement| statement.code == "gap-called-at")?;
+    let text = |name: &str| match called.facts.get(name) {
+        Some(Fact::Text(text)) => Some(text.clone()),
+        _ => None,
+    };
+    Some((text("place")?, text("code")?))
 }
 
 fn file_of(frame: &StackFrame) -> &str {

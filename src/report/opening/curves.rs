@@ -14,7 +14,7 @@ use crate::judge::loss::rl;
 use crate::judge::rule::Rule;
 use crate::kind::Role;
 use crate::report::curve::{self, Spike};
-use crate::report::messages::{Language, ratio, rounded, short_number};
+use crate::report::messages::{Language, ratio, rounded, short_number, signed_ratio};
 use crate::report::writer::safe;
 use crate::report::{causes, outcomes, phrases};
 use crate::result::diagnosis::Sureness;
@@ -72,11 +72,14 @@ impl Builder<'_> {
         let place = [self.start_of_curve(finding)?, self.longer_before(finding)?];
         opening.place = safe(Vec::from_iter(place.into_iter().filter(|part| !part.is_empty())).join(" · "));
         self.advise(&mut opening, None, finding)?;
-        if let Some(advice) = self.advice_of_reward(unit, finding)? {
+        let advice = self.advice_of_reward(unit, finding)?;
+        if let Some(advice) =
+            advice.map_or_else(|| self.advice_of_lone_nan(unit, finding), |advice| Ok(Some(advice)))?
+        {
             opening.advice = safe(advice);
         }
         opening.told = Some(CheckId::Loss);
-        self.reasons_of_curve(unit, &mut opening)?;
+        self.reasons_of_curve(unit, finding, &mut opening)?;
         Ok(opening)
     }
 
@@ -106,9 +109,11 @@ impl Builder<'_> {
     }
 
     /// The likeliest cause beside a curve: it explains the headline, and its advice is the one that helps.
-    fn reasons_of_curve(&self, unit: &CurveUnit, opening: &mut Opening) -> Result<()> {
-        let start = self.advice_of_start(unit, &opening.advice)?;
-        let start = start.map_or_else(|| self.advice_of_jump(unit, &opening.advice), |start| Ok(Some(start)))?;
+    fn reasons_of_curve(&self, unit: &CurveUnit, finding: &Finding, opening: &mut Opening) -> Result<()> {
+        let start = match finding.is_any(&DIFFERS) || finding.is(&curve_rules::ONSET) {
+            true => self.advice_of_start(unit, &opening.advice)?,
+            false => None,
+        };
         let Some(cause) = self.result.diagnoses.first() else {
             opening.advice = start.unwrap_or_else(|| opening.advice.clone());
             return Ok(());
@@ -131,28 +136,34 @@ impl Builder<'_> {
             opening.advice = start;
         } else if cause.cause == SETTINGS && cause.sureness < Sureness::Likely && self.result.next_dump.is_some() {
             let then = safe(uncapital(&opening.advice.to_string(), &[]));
-            opening.advice = self.phrase("next_settings_first", context! { then })?;
+            let mut rates = curves(&self.result.checks).filter(|other| other.role == Some(Role::LearningRate));
+            let rates = rates.find(|other| other.run == unit.run && other.verdict == Verdict::Pass);
+            let rate_steps = rates.map_or(0, |rates| rates.paired);
+            opening.advice = self.phrase("next_settings_first", context! { then, rate_steps })?;
         }
         Ok(())
     }
 
-    /// The next step about a curve whose first loss differs: what decides it before any update, and only `then` a dump.
+    /// The next step about a curve by how it parts, and only `then` a dump: what decides a first loss that differs, before any update, or
+    /// what happens at the step up to which both agree and at which they part at once.
     fn advice_of_start(&self, unit: &CurveUnit, then: &Value) -> Result<Option<Value>> {
-        let step = unit.series.step.first().filter(|_| self.first_loss(&unit.name()).is_some());
-        let Some(step) = step.filter(|_| unit.non_finite_steps.is_empty()) else { return Ok(None) };
+        let place = unit.name();
         let then = safe(uncapital(&then.to_string(), &[]));
-        self.phrase("next_first_loss", context! { step, then }).map(Some)
+        let is_finite = unit.non_finite_steps.is_empty();
+        let first = unit.series.step.first().filter(|_| is_finite && self.first_loss(&place).is_some());
+        if let Some(step) = first {
+            return self.phrase("next_first_loss", context! { step, then }).map(Some);
+        }
+        let Some([before, step]) = self.jump_of(unit) else { return Ok(None) };
+        self.phrase("next_jump", context! { step, before, then }).map(Some)
     }
 
-    /// The next step about a curve that agrees up to a step and parts at once there: what happens at that step, and only `then` a dump.
-    fn advice_of_jump(&self, unit: &CurveUnit, then: &Value) -> Result<Option<Value>> {
-        let place = unit.name();
+    /// The last step up to which a curve agrees, and the one at which it parts at once.
+    pub(super) fn jump_of(&self, unit: &CurveUnit) -> Option<[u64; 2]> {
         let mut jumps = self.result.counting().filter(|finding| finding.is(&curve_rules::ONSET));
-        let jump = jumps.find(|finding| finding.place == place).and_then(|jump| jump.text("step")?.parse::<u64>().ok());
-        let before = jump.and_then(|jump| unit.series.step.iter().rev().find(|step| **step < jump));
-        let (Some(step), Some(before)) = (jump, before) else { return Ok(None) };
-        let then = safe(uncapital(&then.to_string(), &[]));
-        self.phrase("next_jump", context! { step, before, then }).map(Some)
+        let jump = jumps.find(|finding| finding.place == unit.name())?.text("step")?.parse::<u64>().ok()?;
+        let before = unit.series.step.iter().rev().find(|step| **step < jump)?;
+        Some([*before, jump])
     }
 
     /// The next step about a reward that is lower: another metric that is off, furthest beyond its limit, or the reward itself
@@ -195,6 +206,19 @@ impl Builder<'_> {
         }
         let onset = finding.facts.get("onset").map(|fact| self.writer.fact("onset", fact));
         self.writer.phrase("next_rl_reward", &context! { names, onset }).map(Some)
+    }
+
+    /// The next step about a metric that is NaN or infinite while the gradient norm of its run is not: how the metric itself is computed.
+    fn advice_of_lone_nan(&self, unit: &CurveUnit, finding: &Finding) -> Result<Option<String>> {
+        if !finding.is(&curve_rules::NON_FINITE) || unit.metric == "grad_norm" {
+            return Ok(None);
+        }
+        let of_run = curves(&self.result.checks).filter(|other| other.run == unit.run && other.rank == unit.rank);
+        let mut finite = of_run.filter(|other| other.non_finite_steps.is_empty() && other.metric != unit.metric);
+        let is_norm = |other: &&CurveUnit| other.metric == "grad_norm" || other.role == Some(Role::GradNorm);
+        let Some(norm) = finite.find(is_norm) else { return Ok(None) };
+        let context = context! { metric => self.metric(unit)?, norm => self.metric(norm)?, step => finding.facts.get("step").map(|step| self.writer.fact("step", step)) };
+        self.writer.phrase("next_lone_nan", &context).map(Some)
     }
 
     /// The finding of `rule` about the curve that `finding` is about, where it counts.
@@ -245,6 +269,11 @@ impl Builder<'_> {
             return self.headline_of_finding(departure);
         }
         match (unit.first_diverging_step, tail, mean) {
+            (Some(_), ..) if self.first_loss(&unit.name()).is_some() => {
+                let value = self.first_loss(&unit.name()).and_then(|first| first.facts.get("value"));
+                let value = value.map(|value| self.writer.fact("value", value));
+                self.writer.phrase("headline_curve_from_start", &context! { subject, metric, value, tail, direction })
+            }
             (Some(step), ..) => {
                 let context = context! { metric, subject, step, tail, mean, limit, direction };
                 self.writer.phrase("headline_curve_leaves", &context)
@@ -346,6 +375,9 @@ impl Builder<'_> {
     fn value_cell(&self, place: &str, unit: Option<&CurveUnit>, outcome: &RuleOutcome) -> Result<String> {
         let said = times(outcome, told(outcome));
         let Some(unit) = unit else { return Ok(said) };
+        if let Some([baseline, candidate]) = self.courses_of_rate(unit, outcome)? {
+            return Ok(format!("{baseline} → {candidate}"));
+        }
         if !is_of_rl(Some(unit)) {
             return self.with_first_values(unit, outcome, said);
         }
@@ -416,6 +448,14 @@ impl Builder<'_> {
             None => String::new(),
         };
         let metric = self.metric(unit)?;
+        let is_spike = |finding: &&Finding| {
+            finding.is_any(&[&curve_rules::PEAK, &curve_rules::SPIKES]) && finding.place == unit.name()
+        };
+        let spike = Spike::from_curve(unit).filter(|_| self.result.counting().any(|finding| is_spike(&finding)));
+        if let Some(Spike { step, difference, .. }) = spike {
+            let said = self.writer.phrase("row_spike", &context! { apart => signed_ratio(difference), step })?;
+            return Ok((self.steps_of(unit)?, of_candidate(said), String::new()));
+        }
         let tail = wrong(unit, "tail_signed_rel").and_then(|rule| Some((rule, rule.value?.0)));
         if let Some((rule, value)) = tail {
             let what = self.writer.phrase("row_tail", &context! { metric, steps => unit.paired })?;

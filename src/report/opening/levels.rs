@@ -84,6 +84,26 @@ impl Builder<'_> {
         is_same.then(|| (step, [b, c].map(|value| rounded(value, 4))))
     }
 
+    /// The courses of both learning rates that differ: one value throughout, or the first and the last one; `None` for other rules.
+    pub(super) fn courses_of_rate(&self, unit: &CurveUnit, outcome: &RuleOutcome) -> Result<Option<[String; 2]>> {
+        let course = |values: &[Option<Number>]| {
+            let known: Vec<f64> = values.iter().flatten().map(|number| number.0).collect();
+            let (Some(first), Some(last)) = (known.first(), known.last()) else { return Ok(None) };
+            let most = known.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            let is_constant = known.iter().all(|value| (value - first).abs() <= 1e-9 * most.abs());
+            let context = context! { value => *first, steps => unit.paired, first => *first, last => *last, most };
+            self.writer.phrase(if is_constant { "row_stands" } else { "row_course" }, &context).map(Some)
+        };
+        if outcome.rule != "learning_rate" {
+            return Ok(None);
+        }
+        let sides = [course(&unit.series.baseline)?, course(&unit.series.candidate)?];
+        Ok(match sides {
+            [Some(baseline), Some(candidate)] => Some([baseline, candidate]),
+            _ => None,
+        })
+    }
+
     /// The value of a rule about the gradient norm over all steps, with the first norms of both sides, which say in which
     /// direction they differ; `told` as it is for other rules.
     pub(super) fn with_first_values(&self, unit: &CurveUnit, outcome: &RuleOutcome, told: String) -> Result<String> {

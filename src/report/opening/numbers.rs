@@ -6,6 +6,7 @@ use super::builder::{Builder, EvidenceRow};
 use super::culprit::frame_of;
 use super::words::{expression, short_name};
 use crate::error::Result;
+use crate::judge::monitor::rules as monitor_rules;
 use crate::kind::TensorKind;
 use crate::read::dump::name::{Direction, OpName};
 use crate::report::messages::rounded;
@@ -40,6 +41,23 @@ impl Builder<'_> {
         };
         let row = EvidenceRow::new(vec![self.what(culprit)?, baseline_text, candidate_text], self.verdict_of(culprit));
         Ok(Some(EvidenceRow { note: safe(note), ..row }))
+    }
+
+    /// The statistic of a monitored row that is wrong, on both sides; `None` for updates, whose error is not that of the parameter.
+    pub(super) fn row_of_monitor(&self, culprit: &Culprit) -> Result<Option<EvidenceRow>> {
+        let Some(monitor) = culprit.monitor.as_ref().filter(|_| culprit.is_any(&[&monitor_rules::JUMP])) else {
+            return Ok(None);
+        };
+        let CulpritKind::Monitor(kind) = culprit.kind else { return Ok(None) };
+        let value = |side: &str| culprit.metrics.get(side).filter(|value| value.0.is_finite());
+        let (Some(baseline), Some(candidate)) = (value("baseline"), value("candidate")) else { return Ok(None) };
+        let name = self.tensor_name(culprit.check, &culprit.op)?;
+        let context = context! { name => safe(name), statistic => monitor.statistic.as_str(), kind => kind.as_str() };
+        let what = self.writer.phrase("row_monitor", &context)?;
+        let digits = if rounded(baseline.0, 3) == rounded(candidate.0, 3) { 5 } else { 3 };
+        let cells = vec![what, rounded(baseline.0, digits), rounded(candidate.0, digits)];
+        let note = self.off(culprit)?.unwrap_or_default();
+        Ok(Some(EvidenceRow { note: safe(note), ..EvidenceRow::new(cells, self.verdict_of(culprit)) }))
     }
 
     /// The error and its limit: `off by 3.0 % (at most 1.5e-5)`; `None` where the error is no number or no error.

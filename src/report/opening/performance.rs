@@ -68,7 +68,12 @@ impl Builder<'_> {
             if phrases::find(&key, self.writer.language()).is_none() {
                 return Ok(None);
             }
-            self.writer.phrase_if_known(&key, &Value::from(self.writer.facts(&finding.facts)))
+            let mut facts = self.writer.facts(&finding.facts);
+            let alike =
+                |other: &&Finding| other.code == finding.code && other.facts.get("name") == finding.facts.get("name");
+            let ranks = self.result.findings.iter().filter(alike).filter(|other| other.facts.contains_key("rank"));
+            facts.insert("alike_ranks", ranks.count().into());
+            self.writer.phrase_if_known(&key, &Value::from(facts))
         };
         match reason.map(clause).transpose()?.flatten() {
             Some(why) => Ok(Some(why)),

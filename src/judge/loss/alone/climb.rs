@@ -75,11 +75,7 @@ pub(super) fn note_jump(finding: &mut Finding, loss: &PairedSources<'_>, pairing
 }
 
 /// Adds the learning rate at which a loss begins to climb, where that does not jump.
-fn note_rate<'a>(
-    finding: &mut Finding,
-    from: u64,
-    mut own: impl Iterator<Item = &'a PairedSources<'a>>,
-) -> Result<()> {
+fn note_rate<'a>(finding: &mut Finding, from: u64, mut own: impl Iterator<Item = &'a PairedSources<'a>>) -> Result<()> {
     let Some(rates) = own.find(|other| other.role == Role::LearningRate) else { return Ok(()) };
     let pair = rates.load_alone()?;
     let points: Vec<(u64, f64)> = pair.candidate.series.points().collect();
