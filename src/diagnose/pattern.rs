@@ -125,7 +125,7 @@ impl Ends {
     }
 }
 
-/// What becomes of the sum of an operation that adds values to the places that an index names: it is that of what goes in.
+/// The sum of an operation that adds values to the places that an index names, held against that of what goes in.
 fn sum_of_parts(suspect: &Suspect<'_>, api: &str) -> Option<Statement> {
     let adds = if suspect.is_backward() { LOOKUPS.contains(&api) } else { ADDING.contains(&api) };
     let sum = |record: &TensorRecord<'_>| {

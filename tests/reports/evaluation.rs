@@ -274,7 +274,7 @@ fn the_unit_that_lost_most_leads_and_what_explains_it_stands_below() {
         text.contains("**Likely, because** 20 of the 20 samples that got worse have a number of the form 4·k + 1"),
         "{text}"
     );
-    assert!(text.contains("**Next:** Suspect this rank's device"), "{text}");
+    assert!(text.contains("**Next:** Evaluate once without rank 1 of 4, or with a single rank"), "{text}");
 }
 
 #[test]

@@ -488,7 +488,7 @@ pub(super) fn frame_of(culprit: &Culprit) -> Option<StackFrame> {
 
 /// Place and text of the line that calls the operation which only one side runs.
 pub(super) fn line_of_gap(cause: &Diagnosis) -> Option<(String, String)> {
-    let called = cause.evidence.iter().find(|statement| statement.code == "gap-called-at")?;
+    let called = cause.evidence.iter().find(|statement| statement.is_any(&["gap-called-at"]))?;
     let text = |name: &str| match called.facts.get(name) {
         Some(Fact::Text(text)) => Some(text.clone()),
         _ => None,

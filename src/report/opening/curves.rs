@@ -15,6 +15,7 @@ use crate::judge::rule::Rule;
 use crate::kind::Role;
 use crate::report::curve::{self, Spike};
 use crate::report::messages::{Language, ratio, rounded, short_number, signed_ratio};
+use crate::report::sides::spaced_word;
 use crate::report::writer::safe;
 use crate::report::{causes, outcomes, phrases};
 use crate::result::diagnosis::Sureness;
@@ -217,7 +218,10 @@ impl Builder<'_> {
         let mut finite = of_run.filter(|other| other.non_finite_steps.is_empty() && other.metric != unit.metric);
         let is_norm = |other: &&CurveUnit| other.metric == "grad_norm" || other.role == Some(Role::GradNorm);
         let Some(norm) = finite.find(is_norm) else { return Ok(None) };
-        let context = context! { metric => self.metric(unit)?, norm => self.metric(norm)?, step => finding.facts.get("step").map(|step| self.writer.fact("step", step)) };
+        let [metric, norm] = [self.metric(unit)?, self.metric(norm)?]
+            .map(|metric| spaced_word(&metric.to_string(), self.writer.language()));
+        let step = finding.facts.get("step").map(|step| self.writer.fact("step", step));
+        let context = context! { metric, norm, step };
         self.writer.phrase("next_lone_nan", &context).map(Some)
     }
 

@@ -10,6 +10,7 @@ use crate::judge::monitor::rules as monitor_rules;
 use crate::kind::TensorKind;
 use crate::read::dump::name::{Direction, OpName};
 use crate::report::messages::rounded;
+use crate::report::sides::spaced_word;
 use crate::report::writer::safe;
 use crate::result::operation::Shown;
 use crate::result::unit::{Culprit, CulpritKind, ErrorPattern};
@@ -52,7 +53,8 @@ impl Builder<'_> {
         let value = |side: &str| culprit.metrics.get(side).filter(|value| value.0.is_finite());
         let (Some(baseline), Some(candidate)) = (value("baseline"), value("candidate")) else { return Ok(None) };
         let name = self.tensor_name(culprit.check, &culprit.op)?;
-        let context = context! { name => safe(name), statistic => monitor.statistic.as_str(), kind => kind.as_str() };
+        let name = spaced_word(&name, self.writer.language());
+        let context = context! { name, statistic => monitor.statistic.as_str(), kind => kind.as_str() };
         let what = self.writer.phrase("row_monitor", &context)?;
         let digits = if rounded(baseline.0, 3) == rounded(candidate.0, 3) { 5 } else { 3 };
         let cells = vec![what, rounded(baseline.0, digits), rounded(candidate.0, digits)];
