@@ -23,6 +23,11 @@ impl<'a> Rollouts<'a> {
 
     /// The first finding of `rule`.
     pub(super) fn finding(&self, rule: &Rule) -> Option<&'a Finding> {
-        self.findings.iter().copied().find(|finding| finding.is(rule))
+        self.findings_of(rule).next()
+    }
+
+    /// The findings of `rule`.
+    pub(super) fn findings_of(&self, rule: &Rule) -> impl Iterator<Item = &'a Finding> {
+        self.findings.iter().copied().filter(move |finding| finding.is(rule))
     }
 }

@@ -43,7 +43,8 @@ fn in_curves(curves: &RunCurves<'_>) -> Option<Diagnosis> {
     let is_jump = |finding: &&Finding| finding.facts.get("shape") == Some(&Fact::from("jump"));
     if let Some(finding) = curves.finding(&[&curve_rules::GROWTH_BY_LAYER]).filter(is_jump) {
         let diagnosis = Diagnosis::new(&CAUSE, finding.place.as_str(), Sureness::Certain);
-        return Some(diagnosis.because(finding_as_evidence(finding)).advise(Statement::new("gradient-only-in-curve")));
+        let advice = Statement { facts: finding.facts.clone(), ..Statement::new("gradient-of-layer") };
+        return Some(diagnosis.because(finding_as_evidence(finding)).advise(advice));
     }
     let (step, apart) = relative_differences(curves.gradients?).next()?;
     let first = curves.loss.series.step.first().copied()?;

@@ -69,7 +69,9 @@ fn in_dump(context: &DumpContext<'_>) -> Option<Diagnosis> {
         return Some(diagnosis.advise(Statement::new("cancelling-variance")));
     }
     if let Some(evidence) = systematic(context, &suspect, data.as_deref()) {
-        return Some(Diagnosis::new(&CAUSE, place, Sureness::Likely).because(agree).because(evidence));
+        let diagnosis = Diagnosis::new(&CAUSE, place, Sureness::Likely).because(agree).because(evidence);
+        let is_saved = suspect.value.kind == TensorKind::Value;
+        return Some(if is_saved { diagnosis.advise(Statement::new("saved-value")) } else { diagnosis });
     }
     if operands(&suspect).is_some() {
         return None;

@@ -8,6 +8,7 @@ use super::super::faults::FAULTS;
 use super::super::location::location;
 use super::super::shard::{fills_shards, wrong_ranks};
 use super::super::trace::Trace;
+use super::super::values::count_of;
 use super::missing_operations::explains;
 use super::other_tensor;
 use crate::judge::config::rules as config_rules;
@@ -49,7 +50,7 @@ fn in_dump(context: &DumpContext<'_>) -> Option<Diagnosis> {
     {
         let evidence = Statement::new("index-input-differs").with("op", suspect.culprit.op.as_str());
         let diagnosis = Diagnosis::new(&CAUSE, place, Sureness::Likely).because(evidence);
-        return Some(match ignored_labels(&suspect) {
+        return Some(match ignored_labels(&suspect).or_else(|| shifted_indices(context, &suspect)) {
             Some(ignored) => diagnosis.advise(ignored.clone()).because(ignored),
             None => diagnosis.advise(Statement::new("indices-differ")),
         });
@@ -89,6 +90,29 @@ fn ignored_labels(suspect: &Suspect<'_>) -> Option<Statement> {
     let is_loss = ["cross_entropy", "nll_loss"].iter().any(|loss| suspect.api().contains(loss));
     is_loss
         .then(|| Statement::new("ignored-labels").with("op", suspect.culprit.op.as_str()).with("side", side.as_str()))
+}
+
+/// States by how many places the indices of one side are moved against those of the other.
+fn shifted_indices(context: &DumpContext<'_>, suspect: &Suspect<'_>) -> Option<Statement> {
+    /// Most places that are tried, and fewest elements that tell.
+    const MOST: usize = 4;
+    const FEWEST: usize = 8;
+    /// Least share that has to agree: ends of sequences are filled otherwise.
+    const SHARE: f64 = 0.8;
+    let data = context.data(&suspect.value).filter(|data| data.baseline.len() >= FEWEST)?;
+    let agree = |one: &[f64], other: &[f64]| {
+        let same = one.iter().zip(other).filter(|(one, other)| (*one - *other).abs() < 0.5).count();
+        count_of(same) >= SHARE * count_of(data.baseline.len())
+    };
+    let (baseline, candidate) = (&data.baseline, &data.candidate);
+    let found = (1..=MOST.min(baseline.len() / 2)).find_map(|by| {
+        let ahead = agree(baseline.get(by..)?, candidate);
+        let behind = agree(baseline, candidate.get(by..)?);
+        (ahead != behind).then_some((by, if ahead { Side::Candidate } else { Side::Baseline }))
+    });
+    let (by, side) = found?;
+    let statement = Statement::new("indices-shifted").with("op", suspect.culprit.op.as_str());
+    Some(statement.with("by", by).with("side", side.as_str()))
 }
 
 /// Advice for a weight that is another one, by where the candidate's comes from.

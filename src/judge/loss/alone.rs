@@ -189,15 +189,18 @@ fn non_finite(pair: &CurvePair<'_>, results: &mut RuleResults) {
     let long = runs.find(|(_, run)| pair.role == Role::Loss && is_long(run)).map(|(start, _)| start);
     let count = broken(series).count();
     let is_often = pair.role != Role::GradNorm && count >= LAST && 10 * count >= values.len();
-    let place = if at_the_end > 0 { Some(values.len() - at_the_end) } else { long };
-    let first = place.and_then(|place| series.steps.get(place)).or_else(|| broken(series).next().filter(|_| is_often));
+    // The last values may be broken among many others: then the first of all tells more.
+    let lasts = 2 * at_the_end > count;
+    let place = if lasts { Some(values.len() - at_the_end) } else { long };
+    let is_broken = is_often || at_the_end > 0;
+    let first = place.and_then(|place| series.steps.get(place)).or_else(|| broken(series).next().filter(|_| is_broken));
     let verdict = if first.is_some() { Verdict::Fail } else { Verdict::Pass };
     #[allow(clippy::cast_precision_loss, reason = "a count of steps")]
     let outcome = RuleOutcome::new("lasting_non_finite", Some(count as f64), (None, None), verdict);
     results.add_outcome(outcome.noting(Note::at_step(Note::FROM_STEP, first)));
     if let Some(first) = first {
         results.add_finding(&code::NON_FINITE, |finding| {
-            finding.with("count", count).with("step", first.to_string()).with("to_the_end", u64::from(at_the_end > 0))
+            finding.with("count", count).with("step", first.to_string()).with("to_the_end", u64::from(lasts))
         });
     }
 }

@@ -10,6 +10,7 @@ use crate::diagnose::cause::GRADIENT_OF_INDEX;
 use crate::error::Result;
 use crate::judge::dump::rules as dump_rules;
 use crate::judge::monitor::rules as monitor_rules;
+use crate::kind::TensorKind;
 use crate::read::dump::name::{Direction, OpName};
 use crate::report::error_place;
 use crate::report::frame::{StackFrame, innermost_model_frame, innermost_user_frame};
@@ -23,7 +24,9 @@ use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
 use crate::result::finding::{Fact, Finding};
 use crate::result::number::Number;
 use crate::result::operation::Shown;
-use crate::result::unit::{Culprit, ErrorLocation, ErrorPattern, MonitorCause, OperatorCulprit, dumps, operators};
+use crate::result::unit::{
+    Culprit, CulpritKind, ErrorLocation, ErrorPattern, MonitorCause, OperatorCulprit, dumps, operators,
+};
 use crate::verdict::CheckId;
 
 /// Causes that lie in the optimizer or in what it is given.
@@ -133,7 +136,7 @@ impl Builder<'_> {
             return self.place_of_operator(operator, culprit);
         }
         let comma = self.writer.word("comma")?;
-        let name = self.tensor_name(culprit.check, &culprit.op)?;
+        let name = self.tensor_name(culprit.check, named_op(culprit))?;
         let mut place = vec![
             if root_port(culprit.check, &culprit.op).is_some() { capital(&name) } else { name },
             self.writer.phrase("unit_step", &context! { step => culprit.step })?,
@@ -195,8 +198,12 @@ impl Builder<'_> {
             ErrorPattern::Moved => cause != "permuted",
             ErrorPattern::Scaled | ErrorPattern::Spread => false,
         };
+        // Integers have no size of error.
+        let is_number =
+            both_sides(culprit).is_none_or(|(_, shown)| !shown.dtype.contains("int") && shown.dtype != "bool");
         // Where every element passes by itself, none has a place.
-        let location = culprit.location.as_ref().filter(tells).filter(|location| location.wrong > 0);
+        let location =
+            culprit.location.as_ref().filter(|_| is_number).filter(tells).filter(|location| location.wrong > 0);
         location.map(|location| error_place::sentence(location, self.writer)).transpose()
     }
 
@@ -371,7 +378,7 @@ impl Builder<'_> {
         if let Some(side) = broken_side(finding) {
             facts.insert("broken_side", self.writer.fact("side", &Fact::from(side)));
         }
-        let op = culprit.map_or_else(|| operation_of(finding), |culprit| culprit.op.as_str());
+        let op = culprit.map_or_else(|| operation_of(finding), named_op);
         let name = OpName::parse(op);
         let is_backward = name.direction == Some(Direction::Backward);
         let plain = op.trim_end_matches(".forward").trim_end_matches("_forward");
@@ -450,6 +457,14 @@ fn shapes_of(finding: &Finding) -> Option<[String; 2]> {
         _ => None,
     };
     Some([of("baseline_shape")?, of("candidate_shape")?])
+}
+
+/// The name of a culprit's operation; of a value that was saved by hand, its own.
+pub(super) fn named_op(culprit: &Culprit) -> &str {
+    match culprit.kind {
+        CulpritKind::Tensor(TensorKind::Value) => &culprit.tensor,
+        _ => &culprit.op,
+    }
 }
 
 /// The operation that a finding is about; its place where it names none.

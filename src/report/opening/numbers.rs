@@ -3,7 +3,7 @@
 use minijinja::context;
 
 use super::builder::{Builder, EvidenceRow};
-use super::culprit::frame_of;
+use super::culprit::{frame_of, named_op};
 use super::words::{expression, short_name};
 use crate::error::Result;
 use crate::judge::monitor::rules as monitor_rules;
@@ -57,7 +57,7 @@ impl Builder<'_> {
         let context = context! { name, statistic => monitor.statistic.as_str(), kind => kind.as_str() };
         let what = self.writer.phrase("row_monitor", &context)?;
         let digits = if rounded(baseline.0, 3) == rounded(candidate.0, 3) { 5 } else { 3 };
-        let cells = vec![what, rounded(baseline.0, digits), rounded(candidate.0, digits)];
+        let cells = vec![what, signed_number(baseline.0, digits), signed_number(candidate.0, digits)];
         let note = self.off(culprit)?.unwrap_or_default();
         Ok(Some(EvidenceRow { note: safe(note), ..EvidenceRow::new(cells, self.verdict_of(culprit)) }))
     }
@@ -92,7 +92,7 @@ impl Builder<'_> {
         let code = frame_of(culprit).and_then(|frame| expression(&frame.code));
         let name = match matches!(of, TensorKind::Parameter | TensorKind::ParameterGradient) {
             true => parameter_name(culprit),
-            false => code.unwrap_or_else(|| short_name(&culprit.op).to_owned()),
+            false => code.unwrap_or_else(|| short_name(named_op(culprit)).to_owned()),
         };
         let name = safe(self.writer.name(&name));
         let argument = &culprit.argument;
