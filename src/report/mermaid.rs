@@ -27,14 +27,14 @@ pub struct Diagram {
     pub caption: String,
 }
 
-/// A step with the values of both sides; a value that is not finite is drawn at the bottom.
+/// A step with the values of both sides.
 type Point = (f64, f64, f64);
 
 /// The curve a report shows first; `None` where there is none to show.
 ///
 /// If there are many steps, those that differ most are drawn, so that no spike is lost. The format has neither gaps nor lines of different
 /// lengths (each is stretched over the whole axis): where a side is NaN or infinite to the end, both lines end before that; single values
-/// that are not finite are drawn at the bottom. The caption names them. Of a run without a baseline its own line is drawn.
+/// that are not finite are left out. The caption names them. Of a run without a baseline its own line is drawn.
 ///
 /// # Errors
 /// `Internal` where a phrase cannot be written.
@@ -49,7 +49,9 @@ pub fn loss_chart(result: &GateResult, language: Language) -> Result<Option<Diag
     let both = both.filter_map(|(step, (b, c))| Some((*step, middle.or(*b)?, (*c)?)));
     let both: Vec<Point> = both.collect();
     let (sound, end) = without_broken_end(&both);
-    let points = telling(sound);
+    // A value that is not finite has no height; where nearly all are such, lines at the bottom still show the steps.
+    let finite: Vec<Point> = sound.iter().filter(|point| point.1.is_finite() && point.2.is_finite()).copied().collect();
+    let points = telling(if finite.len() > 1 { &finite } else { sound });
     let ends = ends::usual_range(points.iter().flat_map(|point| [point.1, point.2]));
     let Some((((first, ..), (last, ..)), (low, high))) = points.first().zip(points.last()).zip(ends) else {
         return Ok(None);

@@ -63,8 +63,10 @@ fn advice(suspect: &Suspect<'_>) -> Option<Statement> {
         },
         _ => None,
     };
+    let is_of_optimizer = suspect.culprit.stack.iter().any(|frame| frame.contains("/optim/"));
+    let code = if is_of_optimizer { "argument-of-optimizer" } else { "argument-value" };
     let named = name_of(&suspect.culprit.tensor).or(Some(suspect.culprit.argument.as_str()));
-    let statement = Statement::new("argument-value").with("named", named.filter(|name| !name.is_empty())?);
+    let statement = Statement::new(code).with("named", named.filter(|name| !name.is_empty())?);
     Some(
         statement
             .with("value", text(suspect.value.baseline.value)?)

@@ -51,7 +51,25 @@ fn in_curves(curves: &RunCurves<'_>) -> Option<Diagnosis> {
     if !curves.starts_equal() || step != first || apart < GRADIENTS_APART {
         return None;
     }
+    let series = &curves.gradients?.series;
+    let norms = [&series.baseline, &series.candidate].map(|side| side.first().and_then(|norm| *norm));
     let evidence = Statement::new("loss-equal-gradients-apart").with("step", step).with("value", apart);
     let diagnosis = Diagnosis::new(&CAUSE, curves.gradients?.metric.as_str(), Sureness::Likely).because(evidence);
+    if let [Some(baseline), Some(candidate)] = norms
+        && let Some((factor, parts)) = whole_factor(baseline.0, candidate.0)
+    {
+        let statement = Statement::new("norms-by-factor").with("factor", factor).with("parts", parts);
+        return Some(diagnosis.because(statement.clone()).advise(statement));
+    }
     Some(diagnosis.advise(Statement::new("gradient-only-in-curve")))
+}
+
+/// The factor between two norms and the whole number that it, or one over it, is: the number of micro-batches or ranks.
+fn whole_factor(baseline: f64, candidate: f64) -> Option<(f64, u64)> {
+    let factor = candidate / baseline;
+    let near = |parts: u32| {
+        let parts = f64::from(parts);
+        (factor / parts - 1.0).abs() < 1e-3 || (factor * parts - 1.0).abs() < 1e-3
+    };
+    (2..=1024).find(|parts| near(*parts)).map(|parts| (factor, u64::from(parts)))
 }

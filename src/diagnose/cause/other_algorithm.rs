@@ -28,6 +28,9 @@ use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
 pub(super) const CAUSE: Cause =
     Cause { in_dump, is_last_resort: true, links: &[ACCURACY_NOTES], ..Cause::new("other-algorithm") };
 
+/// Error of a batch norm from which its running statistics explain more than another constant does.
+const OF_MODE: f64 = 0.05;
+
 /// Share of errors with the same sign from which on they are not rounding.
 const ONE_SIDED: f64 = 0.9;
 
@@ -53,6 +56,12 @@ fn in_dump(context: &DumpContext<'_>) -> Option<Diagnosis> {
     let code = if suspect.value.kind == TensorKind::Value { "saved-value" } else { "same-call" };
     let agree = Statement::new(code).with("op", suspect.culprit.op.as_str()).with("error", suspect.error());
     let agree = if data.is_none() { agree.with("statistics", 1_u64) } else { agree };
+    let api = suspect.name.base.to_ascii_lowercase();
+    let is_batch_norm = api.contains("batch_norm") || api.contains("batchnorm");
+    if is_batch_norm && suspect.error() > OF_MODE && !suspect.is_backward() {
+        let diagnosis = Diagnosis::new(&CAUSE, place, Sureness::Possible).because(agree);
+        return Some(diagnosis.advise(Statement::new("batch-norm-mode-first").with("op", suspect.culprit.op.as_str())));
+    }
     if let Some(formula) = formula::fitting_formula(context, &suspect, data.as_deref()) {
         let arguments = formula_arguments(&suspect.culprit.op);
         let action = Statement::new("other-formula").with("op", suspect.culprit.op.as_str());

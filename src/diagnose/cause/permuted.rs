@@ -42,11 +42,15 @@ fn in_dump(context: &DumpContext<'_>) -> Option<Diagnosis> {
         let diagnosis = Diagnosis::new(&CAUSE, place, Sureness::Certain).because(evidence);
         let order = order_of(&data, tolerance).or_else(|| exchanged(&data, baseline.shape, tolerance));
         let is_gathered = order.as_ref().is_some_and(|order| is_rolled_by_ranks(context, order));
+        let exchange = order.clone().filter(|order| order.is_any(&["order-exchanged"]));
         let diagnosis = diagnosis.because_all(order);
         return Some(match (is_gathered, suspect.is_result()) {
             (true, _) => diagnosis.advise(Statement::new("gather-order")),
             (false, true) => diagnosis.advise(Statement::new("result-in-other-order")),
-            (false, false) => diagnosis,
+            (false, false) => match exchange {
+                Some(exchange) => diagnosis.advise(exchange.with("op", suspect.culprit.op.as_str())),
+                None => diagnosis,
+            },
         });
     }
     if let Some(evidence) = of_attention(context, &suspect) {

@@ -73,7 +73,11 @@ fn in_dump(context: &DumpContext<'_>) -> Option<Diagnosis> {
     if let Some(stored) = stored_in(&suspect.value, data.as_deref()) {
         let evidence =
             Statement::new("stored-narrower").with("type", stored.to_string()).with("error", suspect.error());
-        return Some(Diagnosis::new(&CAUSE, place, Sureness::Certain).because(evidence));
+        let diagnosis = Diagnosis::new(&CAUSE, place, Sureness::Certain).because(evidence);
+        // The switches of matrix products change nothing about another operation.
+        let advice = Statement::new("stored-narrower").with("op", suspect.culprit.op.as_str());
+        let advice = advice.with("type", stored.to_string());
+        return Some(if is_product(&suspect) { diagnosis } else { diagnosis.advise(advice) });
     }
     let (types, unit) = operands(&suspect)?;
     let is_confined = data.as_deref().is_some_and(|data| data.confined_error(suspect.limit(), true).is_some());

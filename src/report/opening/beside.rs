@@ -13,10 +13,10 @@ use crate::judge::performance::rules::SLOWER;
 use crate::read::dump::name::{Direction, OpName};
 use crate::report::writer::safe;
 use crate::report::{causes, checks, compared, curve, evaluation, next_dump, performance};
-use crate::result::diagnosis::Sureness;
+use crate::result::diagnosis::{Diagnosis, Sureness};
 use crate::result::finding::{Fact, Finding};
-use crate::result::unit::{Check, CulpritKind, CurveUnit, curves, profile_place};
-use crate::verdict::{Severity, Verdict};
+use crate::result::unit::{Check, CulpritKind, CurveUnit, curves, dumps, profile_place};
+use crate::verdict::{CheckId, Severity, Verdict};
 
 /// Largest relative difference of the first gradient norms of two runs that agree: gradients in bf16 differ by about 1 % from
 /// rounding alone.
@@ -107,6 +107,14 @@ impl Builder<'_> {
     /// The headline of the worst finding of a check.
     fn said_of_wrong(&self, check: &Check) -> Result<String> {
         let Some(finding) = self.worst_finding(check) else { return self.writer.word("headline_nothing") };
+        let is_own = |cause: &&Diagnosis| cause.place == finding.place && cause.sureness >= Sureness::Likely;
+        if let Some(cause) = self.result.diagnoses.iter().find(is_own) {
+            let culprit = dumps(&self.result.checks).filter_map(|unit| unit.culprit.as_ref());
+            let culprit = culprit.filter(|_| check.id == CheckId::Dump).find(|culprit| culprit.stands_for(finding));
+            if let Some(told) = self.headline_of_cause(cause, finding, culprit)? {
+                return Ok(told);
+            }
+        }
         let alike = super::settings::similar_settings_findings(finding, &self.result.findings);
         if alike.is_empty() {
             return self.headline_of_finding(finding);

@@ -156,7 +156,7 @@ impl Builder<'_> {
             return self.phrase("next_first_loss", context! { step, then }).map(Some);
         }
         let Some([before, step]) = self.jump_of(unit) else { return Ok(None) };
-        self.phrase("next_jump", context! { step, before, then }).map(Some)
+        self.phrase("next_jump", context! { step, before, then, level_step => level_step(unit, step) }).map(Some)
     }
 
     /// The last step up to which a curve agrees, and the one at which it parts at once.
@@ -206,7 +206,7 @@ impl Builder<'_> {
             return Ok(None);
         }
         let onset = finding.facts.get("onset").map(|fact| self.writer.fact("onset", fact));
-        self.writer.phrase("next_rl_reward", &context! { names, onset }).map(Some)
+        self.writer.phrase("next_rl_reward", &context! { names, onset, drops }).map(Some)
     }
 
     /// The next step about a metric that is NaN or infinite while the gradient norm of its run is not: how the metric itself is computed.
@@ -457,7 +457,9 @@ impl Builder<'_> {
         };
         let spike = Spike::from_curve(unit).filter(|_| self.result.counting().any(|finding| is_spike(&finding)));
         if let Some(Spike { step, difference, .. }) = spike {
-            let said = self.writer.phrase("row_spike", &context! { apart => signed_ratio(difference), step })?;
+            let tail = wrong(unit, "tail_signed_rel").and_then(|rule| rule.value).map(|value| signed_ratio(value.0));
+            let said =
+                self.writer.phrase("row_spike", &context! { apart => safe(signed_ratio(difference)), step, tail })?;
             return Ok((self.steps_of(unit)?, of_candidate(said), String::new()));
         }
         let tail = wrong(unit, "tail_signed_rel").and_then(|rule| Some((rule, rule.value?.0)));
@@ -537,6 +539,29 @@ impl Builder<'_> {
         }
         self.phrase("metric_of_run", context! { metric => safe(metric), run => unit.run.as_str() })
     }
+}
+
+/// The step at which the baseline was last as high as the candidate is from the step `jump` on, where that is clearly higher than just before:
+/// the level of older weights.
+fn level_step(unit: &CurveUnit, jump: u64) -> Option<u64> {
+    /// Points that a level is the mean of.
+    const POINTS: usize = 5;
+    /// Least ratio of the level after the jump to that before it.
+    const HIGHER: f64 = 1.02;
+    let mean = |values: &[Option<Number>]| {
+        let known: Vec<f64> = values.iter().flatten().map(|value| value.0).filter(|value| value.is_finite()).collect();
+        #[allow(clippy::cast_precision_loss, reason = "a few points")]
+        (known.len() == POINTS).then(|| known.iter().sum::<f64>() / known.len() as f64)
+    };
+    let series = &unit.series;
+    let at = series.step.iter().position(|step| *step == jump)?;
+    let after = mean(series.candidate.get(at..at + POINTS)?)?;
+    let levels = series.baseline.get(..at)?.windows(POINTS);
+    let levels: Vec<(usize, f64)> =
+        levels.enumerate().filter_map(|(place, window)| Some((place + POINTS / 2, mean(window)?))).collect();
+    let (_, last) = levels.last()?;
+    let (place, _) = levels.iter().rfind(|(_, level)| *level >= after).filter(|_| after > HIGHER * last)?;
+    series.step.get(*place).copied()
 }
 
 /// The headline of a run of reinforcement learning that failed, by what is to blame; `None` for what has none of its own.

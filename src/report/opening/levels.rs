@@ -21,6 +21,8 @@ const OF_FIRST_STEPS: [&str; 2] = ["head_max_rel", "step_1_rel"];
 const OF_SETTINGS: [&str; 2] = ["constant", "learning_rate"];
 /// Steps that a rule about the first ones looks at.
 const FIRST_STEPS: usize = 5;
+/// Relative difference of the first norms from which they tell a direction.
+const LEAST_APART: f64 = 0.01;
 /// Digits of a level.
 const DIGITS: usize = 3;
 
@@ -47,7 +49,7 @@ impl Builder<'_> {
         let level = |value: f64| if is_share { ratio(value, 2) } else { rounded(value, DIGITS) };
         let is_size = outcome.value.is_some_and(|value| value.0 <= 1.0);
         let apart = match outcome.rule.as_str() {
-            "length_ratio" | "kl_tail_ratio" | "loss_tail_ratio" => times(outcome, told.to_owned()),
+            "length_ratio" | "kl_tail_ratio" | "loss_tail_ratio" | "grad_norm_ratio" => times(outcome, told.to_owned()),
             "reward_tail" | "reward_higher" if is_size => told.to_owned(),
             _ => String::new(),
         };
@@ -110,7 +112,8 @@ impl Builder<'_> {
         let series = &unit.series;
         let first = (series.step.first(), series.baseline.first(), series.candidate.first());
         let (Some(step), Some(Some(baseline)), Some(Some(candidate))) = first else { return Ok(told) };
-        if outcome.rule != "grad_norm_mean_rel" {
+        let is_apart = (candidate.0 - baseline.0).abs() > LEAST_APART * baseline.0.abs();
+        if outcome.rule != "grad_norm_mean_rel" || !is_apart {
             return Ok(told);
         }
         let [baseline, candidate] = [baseline, candidate].map(|value| safe(rounded(value.0, DIGITS)));

@@ -3,6 +3,7 @@
 use super::mismatch;
 use super::onset::{Course, course_of};
 use super::trend::{Trend, Window, mean};
+use crate::median::upper_median;
 use crate::result::finding::{Fact, Finding};
 
 /// The part of a run that a rule compares.
@@ -85,6 +86,11 @@ fn distance(rule: &str, metric: &str) -> Box<dyn Fn(f64, f64) -> f64> {
 }
 
 fn levels(rule: &str, metric: &str, trend: &Trend) -> Option<Levels> {
+    if rule == "grad_norm_ratio" {
+        let median = |values: &[f64]| upper_median(values.to_vec());
+        let (baseline, candidate) = (median(&trend.baseline)?, median(&trend.candidate)?);
+        return Some(Levels { baseline, candidate, steps: None });
+    }
     if let Compared::Tail = compared(rule)? {
         let magnitude = |value: f64| if rule.ends_with("_ratio") { value.abs() } else { value };
         let (baseline, candidate) = trend.tail_means(magnitude);
