@@ -96,7 +96,13 @@ impl Ends {
             (true, false) => (Side::Baseline, self.baseline[0]),
             _ => return None,
         };
-        Some(Statement::new("one-number").with("side", side.as_str()).with("number", number))
+        let statement = Statement::new("one-number").with("side", side.as_str()).with("number", number);
+        let narrow = [("float16", 65504.0), ("bfloat16", f64::from(half::bf16::MAX))];
+        let limit = narrow.into_iter().find(|(_, largest)| (number.abs() - largest).abs() <= 1e-6 * largest);
+        Some(match limit {
+            Some((name, _)) => statement.with("largest_of", name),
+            None => statement,
+        })
     }
 
     /// Both ends and the mean moved by the same distance.

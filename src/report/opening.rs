@@ -7,6 +7,7 @@ mod agreement;
 mod beside;
 mod builder;
 mod culprit;
+mod curve_advice;
 mod curves;
 mod evaluation;
 mod lead;

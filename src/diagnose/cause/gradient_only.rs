@@ -59,6 +59,7 @@ fn in_curves(curves: &RunCurves<'_>) -> Option<Diagnosis> {
         && let Some((factor, parts)) = whole_factor(baseline.0, candidate.0)
     {
         let statement = Statement::new("norms-by-factor").with("factor", factor).with("parts", parts);
+        let diagnosis = Diagnosis { sureness: Sureness::Certain, ..diagnosis };
         return Some(diagnosis.because(statement.clone()).advise(statement));
     }
     Some(diagnosis.advise(Statement::new("gradient-only-in-curve")))

@@ -98,7 +98,13 @@ fn in_dump(context: &DumpContext<'_>) -> Option<Diagnosis> {
         let action = Statement { facts: order.facts.clone(), ..Statement::new(UNSEEN_ORDER) };
         return Some(Diagnosis::new(&CAUSE, place, sureness).because(agree).because(order).advise(action));
     }
+    let is_cut = |pattern: &&Statement| pattern.facts.contains_key("largest_of");
     let advised = patterns.iter().find(|pattern| pattern.is_any(&[OTHER_ROWS, OTHER_PLACES, SUM_LOST])).cloned();
+    let cut = patterns
+        .iter()
+        .find(is_cut)
+        .map(|cut| Statement { facts: cut.facts.clone(), ..Statement::new("cut-at-largest") });
+    let advised = advised.or(cut);
     let diagnosis = Diagnosis::new(&CAUSE, place, sureness).because(agree).because_all(patterns);
     Some(match advised {
         Some(pattern) => diagnosis.advise(pattern),

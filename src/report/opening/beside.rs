@@ -3,7 +3,8 @@
 use minijinja::{Value, context};
 
 use super::builder::{Builder, Columns, EvidenceRow};
-use super::curves::{BY_DUMP, DIFFERS};
+use super::curve_advice::BY_DUMP;
+use super::curves::DIFFERS;
 use super::lead::Lead;
 use super::steps::first_step;
 use crate::error::Result;

@@ -4,20 +4,18 @@ use std::collections::BTreeMap;
 
 use minijinja::{Value, context};
 
-use super::builder::{Builder, Columns, EvidenceRow, MOST_REASONS, Opening, rows_for_leading_check};
+use super::builder::{Builder, Columns, EvidenceRow, Opening, rows_for_leading_check};
 use super::levels::{LevelCells, is_of_rl, is_ratio, times};
 use super::numbers::with_minus_sign;
-use super::words::{capital, uncapital};
+use super::words::capital;
 use crate::error::Result;
 use crate::judge::loss::code as curve_rules;
 use crate::judge::loss::rl;
 use crate::judge::rule::Rule;
-use crate::kind::Role;
 use crate::report::curve::{self, Spike};
 use crate::report::messages::{Language, ratio, rounded, short_number, signed_ratio};
-use crate::report::sides::spaced_word;
 use crate::report::writer::safe;
-use crate::report::{causes, outcomes, phrases};
+use crate::report::{outcomes, phrases};
 use crate::result::diagnosis::Sureness;
 use crate::result::finding::{Fact, Finding};
 use crate::result::number::Number;
@@ -41,17 +39,8 @@ pub(super) const DIFFERS: [&Rule; 9] = [
 /// Rules whose findings report an event; they lead before rules that report an amount.
 const HAPPENED: [&Rule; 4] = [&curve_rules::ZERO, &curve_rules::FROZEN, &curve_rules::SCALED, &curve_rules::ROLLBACK];
 
-/// Causes whose advice is a dump; the command that configures the dump replaces the advice.
-pub(super) const BY_DUMP: [&str; 2] = ["gradient-only", "overflow"];
-
-/// The cause that settings differ, which a comparison of settings shows faster than a dump.
-const SETTINGS: &str = "hyperparameters-differ";
-
 /// The headline of a reward that is lower.
-const LOWER_REWARD: &str = "headline_rl_reward";
-
-/// Metrics of reinforcement learning that a policy on another way moves.
-const MOVED_BY_POLICY: [Role; 5] = [Role::Entropy, Role::Kl, Role::GradNorm, Role::Length, Role::Mismatch];
+pub(super) const LOWER_REWARD: &str = "headline_rl_reward";
 
 /// Rules whose value is the amount by which the candidate is lower, and rules for the amount by which it is higher.
 const LOWER: [&str; 3] = ["reward_tail", "reward_windows", "eval_shortfall"];
@@ -94,7 +83,7 @@ impl Builder<'_> {
     }
 
     /// The finding that the first loss of a curve, before any update, differs already.
-    fn first_loss(&self, place: &str) -> Option<&Finding> {
+    pub(super) fn first_loss(&self, place: &str) -> Option<&Finding> {
         let mut all = self.result.findings.iter();
         all.find(|finding| curve_rules::is_first_loss(finding) && finding.place == place)
     }
@@ -107,122 +96,6 @@ impl Builder<'_> {
         let mut counts = self.result.counting().filter(|finding| finding.severity >= Severity::Warn);
         let own = counts.find(|finding| finding.check == CheckId::Loss && finding.place == cause.place);
         own.map_or(Ok(None), |own| self.headline_of_cause(cause, own, None))
-    }
-
-    /// The likeliest cause beside a curve: it explains the headline, and its advice is the one that helps.
-    fn reasons_of_curve(&self, unit: &CurveUnit, finding: &Finding, opening: &mut Opening) -> Result<()> {
-        let start = match finding.is_any(&DIFFERS) || finding.is(&curve_rules::ONSET) {
-            true => self.advice_of_start(unit, &opening.advice)?,
-            false => None,
-        };
-        let Some(cause) = self.result.diagnoses.first() else {
-            opening.advice = start.unwrap_or_else(|| opening.advice.clone());
-            return Ok(());
-        };
-        let text = causes::text(cause, self.writer)?;
-        // The leading finding is not evidence for itself.
-        let leading = Some(&Fact::Text(opening.code.clone()));
-        let told =
-            cause.evidence.iter().zip(&text.evidence).filter(|(said, _)| said.facts.get("finding_code") != leading);
-        let reasons: Vec<&str> = told.map(|(_, text)| text.as_str()).take(MOST_REASONS).collect();
-        if !reasons.is_empty() {
-            let key = format!("curve_cause_{}", cause.sureness.as_str());
-            opening.certainty = self.phrase(&key, context! { cause => safe(text.title) })?;
-            opening.reasons = safe(reasons.join(&self.writer.word("semicolon")?));
-        }
-        let by_dump = self.result.next_dump.is_some() && BY_DUMP.contains(&cause.cause.as_str());
-        if !by_dump && cause.sureness >= Sureness::Likely && !text.advice.is_empty() {
-            opening.advice = safe(text.advice);
-        } else if let Some(start) = start {
-            opening.advice = start;
-        } else if cause.cause == SETTINGS && cause.sureness < Sureness::Likely && self.result.next_dump.is_some() {
-            let then = safe(uncapital(&opening.advice.to_string(), &[]));
-            let mut rates = curves(&self.result.checks).filter(|other| other.role == Some(Role::LearningRate));
-            let rates = rates.find(|other| other.run == unit.run && other.verdict == Verdict::Pass);
-            let rate_steps = rates.map_or(0, |rates| rates.paired);
-            opening.advice = self.phrase("next_settings_first", context! { then, rate_steps })?;
-        }
-        Ok(())
-    }
-
-    /// The next step about a curve by how it parts, and only `then` a dump: what decides a first loss that differs, before any update, or
-    /// what happens at the step up to which both agree and at which they part at once.
-    fn advice_of_start(&self, unit: &CurveUnit, then: &Value) -> Result<Option<Value>> {
-        let place = unit.name();
-        let then = safe(uncapital(&then.to_string(), &[]));
-        let is_finite = unit.non_finite_steps.is_empty();
-        let first = unit.series.step.first().filter(|_| is_finite && self.first_loss(&place).is_some());
-        if let Some(step) = first {
-            return self.phrase("next_first_loss", context! { step, then }).map(Some);
-        }
-        let Some([before, step]) = self.jump_of(unit) else { return Ok(None) };
-        self.phrase("next_jump", context! { step, before, then, level_step => level_step(unit, step) }).map(Some)
-    }
-
-    /// The last step up to which a curve agrees, and the one at which it parts at once.
-    pub(super) fn jump_of(&self, unit: &CurveUnit) -> Option<[u64; 2]> {
-        let mut jumps = self.result.counting().filter(|finding| finding.is(&curve_rules::ONSET));
-        let jump = jumps.find(|finding| finding.place == unit.name())?.text("step")?.parse::<u64>().ok()?;
-        let before = unit.series.step.iter().rev().find(|step| **step < jump)?;
-        Some([*before, jump])
-    }
-
-    /// The next step about a reward that is lower: another metric that is off, furthest beyond its limit, or the reward itself
-    /// where the metrics that a changed policy would move agree.
-    fn advice_of_reward(&self, unit: &CurveUnit, finding: &Finding) -> Result<Option<String>> {
-        if headline_in_rl(unit, finding) != Some(LOWER_REWARD) {
-            return Ok(None);
-        }
-        let others =
-            || curves(&self.result.checks).filter(|other| other.mode == rl::MODE && other.role != Some(Role::Reward));
-        // A reward that drops at one step is not what a policy that drifts learns: only what fails is looked at before the reward.
-        let drops = finding.facts.get("course") == Some(&Fact::Text("drops".into()));
-        let least = if drops { Verdict::Fail } else { Verdict::Warn };
-        let off = others().filter(|other| other.verdict >= least).filter_map(|other| {
-            let rule = curve::deciding_rule(other)?;
-            let mut own = self.result.counting().filter(|own| own.severity >= Severity::Warn);
-            Some((other, rule, own.find(|own| own.place == other.name())?))
-        });
-        // A metric that parts after the reward is no reason for it.
-        let onset = |finding: &Finding| match finding.facts.get("onset") {
-            Some(Fact::Count(step)) => Some(*step),
-            _ => None,
-        };
-        let latest = onset(finding).map(|step| step.saturating_add(step / 10));
-        let off = off.filter(|(.., own)| onset(own).zip(latest).is_none_or(|(step, latest)| step <= latest));
-        let order = |rule: &RuleOutcome| (rule.verdict, curve::excess_over_limit(rule));
-        let worst = off.reduce(|one, other| if order(other.1) > order(one.1) { other } else { one });
-        if let Some((other, rule, own)) = worst {
-            let what = safe(self.rule_of(&other.name(), Some(other), rule)?);
-            let context = context! {
-                what, value => safe(times(rule, told(rule))), help => safe(self.writer.finding(own)?.help),
-            };
-            return self.writer.phrase("next_rl_other", &context).map(Some);
-        }
-        let agrees = |role: Role| others().find(|other| other.verdict == Verdict::Pass && other.role == Some(role));
-        let names = MOVED_BY_POLICY.into_iter().filter_map(agrees).map(|other| self.metric(other));
-        let names = names.collect::<Result<Vec<_>>>()?;
-        if names.is_empty() {
-            return Ok(None);
-        }
-        let onset = finding.facts.get("onset").map(|fact| self.writer.fact("onset", fact));
-        self.writer.phrase("next_rl_reward", &context! { names, onset, drops }).map(Some)
-    }
-
-    /// The next step about a metric that is NaN or infinite while the gradient norm of its run is not: how the metric itself is computed.
-    fn advice_of_lone_nan(&self, unit: &CurveUnit, finding: &Finding) -> Result<Option<String>> {
-        if !finding.is(&curve_rules::NON_FINITE) || unit.metric == "grad_norm" {
-            return Ok(None);
-        }
-        let of_run = curves(&self.result.checks).filter(|other| other.run == unit.run && other.rank == unit.rank);
-        let mut finite = of_run.filter(|other| other.non_finite_steps.is_empty() && other.metric != unit.metric);
-        let is_norm = |other: &&CurveUnit| other.metric == "grad_norm" || other.role == Some(Role::GradNorm);
-        let Some(norm) = finite.find(is_norm) else { return Ok(None) };
-        let [metric, norm] = [self.metric(unit)?, self.metric(norm)?]
-            .map(|metric| spaced_word(&metric.to_string(), self.writer.language()));
-        let step = finding.facts.get("step").map(|step| self.writer.fact("step", step));
-        let context = context! { metric, norm, step };
-        self.writer.phrase("next_lone_nan", &context).map(Some)
     }
 
     /// The finding of `rule` about the curve that `finding` is about, where it counts.
@@ -402,7 +275,7 @@ impl Builder<'_> {
     }
 
     /// A rule in words, after its metric where that is not the loss.
-    fn rule_of(&self, name: &str, unit: Option<&CurveUnit>, outcome: &RuleOutcome) -> Result<String> {
+    pub(super) fn rule_of(&self, name: &str, unit: Option<&CurveUnit>, outcome: &RuleOutcome) -> Result<String> {
         let rule = self.rule_in_words(name, unit, outcome)?;
         if name == "loss" || is_named_in(name, outcome) {
             return Ok(rule);
@@ -541,31 +414,8 @@ impl Builder<'_> {
     }
 }
 
-/// The step at which the baseline was last as high as the candidate is from the step `jump` on, where that is clearly higher than just before:
-/// the level of older weights.
-fn level_step(unit: &CurveUnit, jump: u64) -> Option<u64> {
-    /// Points that a level is the mean of.
-    const POINTS: usize = 5;
-    /// Least ratio of the level after the jump to that before it.
-    const HIGHER: f64 = 1.02;
-    let mean = |values: &[Option<Number>]| {
-        let known: Vec<f64> = values.iter().flatten().map(|value| value.0).filter(|value| value.is_finite()).collect();
-        #[allow(clippy::cast_precision_loss, reason = "a few points")]
-        (known.len() == POINTS).then(|| known.iter().sum::<f64>() / known.len() as f64)
-    };
-    let series = &unit.series;
-    let at = series.step.iter().position(|step| *step == jump)?;
-    let after = mean(series.candidate.get(at..at + POINTS)?)?;
-    let levels = series.baseline.get(..at)?.windows(POINTS);
-    let levels: Vec<(usize, f64)> =
-        levels.enumerate().filter_map(|(place, window)| Some((place + POINTS / 2, mean(window)?))).collect();
-    let (_, last) = levels.last()?;
-    let (place, _) = levels.iter().rfind(|(_, level)| *level >= after).filter(|_| after > HIGHER * last)?;
-    series.step.get(*place).copied()
-}
-
 /// The headline of a run of reinforcement learning that failed, by what is to blame; `None` for what has none of its own.
-fn headline_in_rl(unit: &CurveUnit, finding: &Finding) -> Option<&'static str> {
+pub(super) fn headline_in_rl(unit: &CurveUnit, finding: &Finding) -> Option<&'static str> {
     const HEADLINES: [(&Rule, &str); 6] = [
         (&curve_rules::RL_CLIP, "headline_rl_clip"),
         (&curve_rules::RL_TRUNCATION, "headline_rl_truncation"),
@@ -589,7 +439,7 @@ fn brief(value: Option<Number>, unit: ValueUnit, direction: LimitDirection, digi
 }
 
 /// The value of a rule in a narrow column, with the sign that its rule stands for.
-fn told(outcome: &RuleOutcome) -> String {
+pub(super) fn told(outcome: &RuleOutcome) -> String {
     // A ratio in the digits of headlines.
     let text = match outcome.value {
         Some(Number(value)) if outcome.rule.ends_with("_ratio") && value < 1e6 => rounded(value, 3),
