@@ -49,7 +49,19 @@ pub(super) fn patterns(suspect: &Suspect<'_>) -> Vec<Statement> {
     let rows = other_rows(suspect, &api);
     let is_bounded = BOUNDED.iter().any(|part| api.contains(part));
     let gone = if is_bounded && suspect.is_result() { None } else { ends.gone(rows.is_some()) };
-    rows.into_iter().chain(gone).collect()
+    let inner = || inner_part(suspect, &ends);
+    let found: Vec<Statement> = rows.into_iter().chain(gone).collect();
+    if found.is_empty() { inner().into_iter().collect() } else { found }
+}
+
+/// A norm that falls while both ends agree: as if a part of the elements were zero, with the share of the squares that is gone.
+fn inner_part(suspect: &Suspect<'_>, ends: &Ends) -> Option<Statement> {
+    let [[.., norm], [.., other_norm]] = suspect.value.finite_statistics()?;
+    let ([max, min, _], [other_max, other_min, _]) = (ends.baseline, ends.candidate);
+    let agree = ends.is_same(max, other_max) && ends.is_same(min, other_min);
+    let is_lower = norm > 0.0 && other_norm < norm * (1.0 - 4.0 * suspect.limit());
+    (agree && is_lower && suspect.is_result())
+        .then(|| Statement::new("inner-part-gone").with("share", 1.0 - (other_norm / norm).powi(2)))
 }
 
 /// Largest and smallest value and mean of both sides, and how far rounding takes them apart.

@@ -9,6 +9,7 @@ use super::super::entry::{ACCURACY_NOTES, Cause};
 use super::super::evidence::finding_as_evidence;
 use super::super::value_pair::ValuePair;
 use super::saturation::saturated_side;
+use crate::dtype::Dtype;
 use crate::judge::config::rules as config_rules;
 use crate::judge::dump::domain::{self, OutsideDomain};
 use crate::judge::dump::rules as dump_rules;
@@ -90,8 +91,25 @@ fn on_both_sides(context: &DumpContext<'_>) -> Option<Diagnosis> {
         Some(outside) => Some(
             diagnosis.because(outside_statement(op, outside)).advise(Statement::new("outside-domain").with("op", op)),
         ),
-        None => Some(diagnosis),
+        None => Some(match largest_of_inputs(&suspect).filter(|_| !spreads) {
+            Some(largest) => {
+                diagnosis.advise(Statement::new("broken-by-itself").with("op", op).with("largest", largest))
+            }
+            None => diagnosis,
+        }),
     }
+}
+
+/// The largest input of an operation in a wide type, where it is far from any overflow.
+fn largest_of_inputs(suspect: &Suspect<'_>) -> Option<f64> {
+    /// Size up to which neither squares nor exponentials overflow a wide type.
+    const SMALL: f64 = 30.0;
+    let (record, _) = suspect.value.records()?;
+    let is_wide = record.element.is_some_and(|element| matches!(element, Dtype::F32 | Dtype::F64 | Dtype::BF16));
+    let sizes = suspect.inputs().filter_map(|both| both.baseline.record());
+    let ends = sizes.flat_map(|record| [record.max, record.min]).filter_map(|end| end.as_f64());
+    let largest = ends.map(f64::abs).fold(0.0, f64::max);
+    (is_wide && largest > 0.0 && largest <= SMALL).then_some(largest)
 }
 
 /// Whether the candidate's value holds NaN or infinity, by its data where it was compared, else by its statistics.

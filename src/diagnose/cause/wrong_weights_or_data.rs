@@ -173,7 +173,9 @@ fn in_curves(curves: &RunCurves<'_>) -> Option<Diagnosis> {
         let onset = curves.finding(&[&curve_rules::ONSET]).map(finding_as_evidence);
         let diagnosis =
             Diagnosis::new(&CAUSE, finding.place.as_str(), Sureness::Likely).because(finding_as_evidence(finding));
-        return Some(diagnosis.because_all(onset).advise(Statement::new("data-order")));
+        let code = if finding.facts.contains_key("ahead") { "batches-ahead" } else { "data-order" };
+        let advice = Statement { facts: finding.facts.clone(), ..Statement::new(code) };
+        return Some(diagnosis.because_all(onset).advise(advice));
     }
     let finding = curves.finding(&[&curve_rules::STEP_1])?;
     Some(Diagnosis::new(&CAUSE, finding.place.as_str(), Sureness::Possible).because(finding_as_evidence(finding)))

@@ -7,6 +7,7 @@ use super::code;
 use super::rule_results::RuleResults;
 use crate::compare::curve::factor::{FactorOrigin, factor};
 use crate::compare::curve::finite_points;
+use crate::compare::curve::rank::change_correlation;
 use crate::compare::curve::rollback::rollback;
 use crate::compare::curve::smoothing::{RunningMean, smoothing};
 use crate::judge::rule::Rule;
@@ -19,10 +20,36 @@ const EXPLAINED: [&Rule; 5] = [&code::MEAN, &code::TAIL, &code::SPREAD, &code::D
 
 /// Adds the finding about the pattern of a loss, if there are findings about its level.
 pub fn judge(pair: &CurvePair<'_>, results: &mut RuleResults) {
+    note_steps_ahead(pair, results);
     let explained = results.findings.iter().filter(|finding| finding.is_any(&EXPLAINED));
     let Some(worst) = explained.map(|finding| finding.severity).max() else { return };
     if !scaled(pair, worst, results) && !rolled_back(pair, worst, results) {
         smoothed(pair, results);
+    }
+}
+
+/// Adds to a finding about other data by how many steps one side reads the other's batches earlier, where that is why.
+fn note_steps_ahead(pair: &CurvePair<'_>, results: &mut RuleResults) {
+    /// Most steps that are tried, and the least correlation of the changes that shows the same batches.
+    const MOST: usize = 3;
+    const SAME: f64 = 0.9;
+    let Some(finding) = results.findings.iter_mut().find(|finding| finding.is(&code::ORDER)) else { return };
+    let (_, baseline, candidate) = finite_points(&pair.points);
+    let agrees = |ahead: &[f64], behind: &[f64]| {
+        let common = ahead.len().min(behind.len());
+        let both = ahead.get(..common).zip(behind.get(..common));
+        both.and_then(|(one, other)| change_correlation(one, other)).is_some_and(|found| found > SAME)
+    };
+    let found = (1..=MOST.min(baseline.len().saturating_sub(3))).find_map(|steps| {
+        let of = |values: &[f64]| values.get(steps..).map(<[f64]>::to_vec).unwrap_or_default();
+        if agrees(&of(&baseline), &candidate) {
+            Some((steps, Side::Candidate))
+        } else {
+            agrees(&of(&candidate), &baseline).then_some((steps, Side::Baseline))
+        }
+    });
+    if let Some((steps, side)) = found {
+        finding.facts.extend([("ahead".into(), (steps as u64).into()), ("side".into(), side.as_str().into())]);
     }
 }
 

@@ -4,7 +4,7 @@ use minijinja::{Value, context};
 use serde::Serialize;
 
 use super::length;
-use super::words::capital;
+use super::words::{capital, uncapital};
 use crate::error::Result;
 use crate::judge::loss::code as curve_rules;
 use crate::report::escape::TextTarget;
@@ -215,6 +215,13 @@ impl Builder<'_> {
         }
         if !is_known {
             help = self.next_dump(finding)?.unwrap_or(help);
+            let guess =
+                cause.and_then(|cause| cause.evidence.iter().find(|statement| statement.is_any(&["formula-epsilon"])));
+            if let Some(guess) = guess {
+                let then = safe(uncapital(&help, &[]));
+                let fits = guess.facts.get("fits").map(|fits| self.writer.fact("fits", fits));
+                help = self.writer.phrase("next_eps_first", &context! { then, fits })?;
+            }
         }
         opening.advice_word = self.word(word)?;
         opening.advice = safe(help);
