@@ -106,6 +106,7 @@ mod tests {
             include_str!("opening/performance.rs"),
             include_str!("performance.rs"),
             include_str!("opening/lead.rs"),
+            include_str!("opening/curve_advice.rs"),
             include_str!("opening/curves.rs"),
             include_str!("opening/numbers.rs"),
             include_str!("compared.rs"),
