@@ -46,7 +46,7 @@ fn in_dump(context: &DumpContext<'_>) -> Option<Diagnosis> {
         diagnosis = diagnosis.because(Statement::new("numbers-agree-around").with("compared", context.unit.compared));
     }
     let frames: Vec<StackFrame> = gaps.iter().filter_map(|finding| frame(finding)).collect();
-    diagnosis = diagnosis.because_all(frames.first().map(|frame| called_in(frame)));
+    diagnosis = diagnosis.because_all(frames.first().map(called_in));
     if let Some([baseline, candidate]) = context.input.baseline.differing_frameworks(context.input.candidate) {
         let advice =
             Statement::new("frameworks-not-mapped").with("framework", baseline).with("candidate_framework", candidate);
