@@ -5,6 +5,7 @@ use super::super::curves::{RunCurves, relative_differences};
 use super::super::entry::Cause;
 use super::super::evidence::finding_as_evidence;
 use crate::judge::loss::code as curve_rules;
+use crate::judge::loss::start::BACKWARD_NOISE;
 use crate::kind::TensorKind;
 use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
 use crate::result::finding::{Fact, Finding};
@@ -26,9 +27,6 @@ pub(super) const CAUSE: Cause = Cause {
     ..Cause::new("gradient-only")
 };
 
-/// A gradient norm this far apart at a step of equal loss is not rounding: bf16 gradients stay below.
-const GRADIENTS_APART: f64 = 1e-2;
-
 fn in_dump(context: &DumpContext<'_>) -> Option<Diagnosis> {
     let suspect = context.suspect().filter(|suspect| suspect.is_backward())?;
     let evidence = Statement::new("forward-agrees").with("op", suspect.culprit.op.as_str());
@@ -48,7 +46,7 @@ fn in_curves(curves: &RunCurves<'_>) -> Option<Diagnosis> {
     }
     let (step, apart) = relative_differences(curves.gradients?).next()?;
     let first = curves.loss.series.step.first().copied()?;
-    if !curves.starts_equal() || step != first || apart < GRADIENTS_APART {
+    if !curves.starts_equal() || step != first || apart < BACKWARD_NOISE {
         return None;
     }
     let series = &curves.gradients?.series;
@@ -67,10 +65,10 @@ fn in_curves(curves: &RunCurves<'_>) -> Option<Diagnosis> {
 
 /// The factor between two norms and the whole number that it, or one over it, is: the number of micro-batches or ranks.
 fn whole_factor(baseline: f64, candidate: f64) -> Option<(f64, u64)> {
+    /// Relative distance from a whole number, and the largest one: near 64 any factor is that near about once in a hundred times.
+    const NEAR: f64 = 1e-4;
+    const MOST: u32 = 64;
     let factor = candidate / baseline;
-    let near = |parts: u32| {
-        let parts = f64::from(parts);
-        (factor / parts - 1.0).abs() < 1e-3 || (factor * parts - 1.0).abs() < 1e-3
-    };
-    (2..=1024).find(|parts| near(*parts)).map(|parts| (factor, u64::from(parts)))
+    let near = |parts: u32| [factor, 1.0 / factor].into_iter().any(|one| (one / f64::from(parts) - 1.0).abs() < NEAR);
+    (2..=MOST).find(|parts| near(*parts)).map(|parts| (factor, u64::from(parts)))
 }

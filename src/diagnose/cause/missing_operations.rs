@@ -14,7 +14,7 @@ use crate::read::dump::Dump;
 use crate::read::frame::{StackFrame, innermost_model_frame, innermost_user_frame};
 use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
 use crate::result::finding::{Fact, Finding};
-use crate::verdict::{Severity, Side};
+use crate::verdict::{PerSide, Severity, Side};
 
 pub(super) const CAUSE: Cause =
     Cause { in_dump, links: &["https://docs.pytorch.org/docs/stable/jit.html"], ..Cause::new("missing-operations") };
@@ -98,13 +98,14 @@ fn gap_before<'a>(context: &DumpContext<'a>, suspect: &Suspect<'a>) -> Option<[V
 /// dumped value on this side. Listed as in [`gap_before`].
 fn gap_behind_value<'a>(context: &DumpContext<'a>, suspect: &Suspect<'a>) -> Option<[Vec<&'a str>; 2]> {
     let (baseline, candidate) = suspect.value.records().filter(|_| !suspect.is_backward())?;
+    let traces = PerSide::of(|side| Trace::from_side(context.input, side));
     let lacks = |lacking: Side| {
         let (unchanged, changed) = match lacking {
             Side::Candidate => (&candidate, &baseline),
             Side::Baseline => (&baseline, &candidate),
         };
-        let maker = Trace::from_side(context.input, lacking).last_made(unchanged, suspect.order)?;
-        if Trace::from_side(context.input, lacking.other()).last_made(changed, suspect.order).is_some() {
+        let maker = traces[lacking].last_made(unchanged, suspect.order)?;
+        if traces[lacking.other()].last_made(changed, suspect.order).is_some() {
             return None;
         }
         let between = context.input.comparison.operations.get(maker.order..suspect.order)?;

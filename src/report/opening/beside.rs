@@ -9,7 +9,7 @@ use super::lead::Lead;
 use super::steps::first_step;
 use crate::error::Result;
 use crate::judge::loss::code as curve_rules;
-use crate::judge::loss::start::FORWARD_NOISE;
+use crate::judge::loss::start::{BACKWARD_NOISE, FORWARD_NOISE};
 use crate::judge::performance::rules::SLOWER;
 use crate::read::dump::name::{Direction, OpName};
 use crate::report::writer::safe;
@@ -18,10 +18,6 @@ use crate::result::diagnosis::{Diagnosis, Sureness};
 use crate::result::finding::{Fact, Finding};
 use crate::result::unit::{Check, CulpritKind, CurveUnit, curves, dumps, profile_place};
 use crate::verdict::{CheckId, Severity, Verdict};
-
-/// Largest relative difference of the first gradient norms of two runs that agree: gradients in bf16 differ by about 1 % from
-/// rounding alone.
-const BACKWARD_NOISE: f64 = 1e-2;
 
 /// Content of a row: its subject, its cells of both sides, and words after its verdict.
 struct Told {
