@@ -1693,6 +1693,8 @@ class Ended:
     line: Optional[int] = None
     #: Code of the error (`EZ9999`, `ERR02200`).
     code: Optional[str] = None
+    #: Kernel that failed, as the error of the device names it (`MatMul_op7`).
+    kernel: Optional[str] = None
     #: Last step that was logged before it.
     last_step: Optional[int] = None
 

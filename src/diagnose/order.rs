@@ -5,6 +5,7 @@ use super::context::{DumpContext, Suspect};
 use super::evidence::UNSEEN_ORDER;
 use super::trace::Trace;
 use crate::kind::TensorKind;
+use crate::pair::dump::IndexPair;
 use crate::read::dump::TensorRecord;
 use crate::read::dump::name::OpName;
 use crate::result::diagnosis::Statement;
@@ -74,6 +75,66 @@ fn moving<'a>(
     let leaves = made.operation.leaves.iter().filter(|leaf| leaf.kind == TensorKind::Input);
     let mut operands = leaves.filter_map(|leaf| leaf.record());
     operands.find_map(|operand| moving(trace, &operand, made.order, between, is_backward))
+}
+
+/// States that an input of the suspect holds the results of two operations, one behind the other, which the sides call in another order:
+/// what joins them was not dumped, and statistics do not show which comes first.
+pub(super) fn joined_in_other_order(context: &DumpContext<'_>, suspect: &Suspect<'_>) -> Option<Statement> {
+    if suspect.is_backward() || context.data(&suspect.value).is_some() {
+        return None;
+    }
+    let trace = Trace::from_baseline(context.input);
+    let inputs = suspect.inputs().filter_map(|both| both.baseline.record());
+    let mut joined = inputs.filter(|record| trace.first_made(record, suspect.order).is_none());
+    let before = suspect.order.saturating_sub(MOST_BEFORE_JOIN)..suspect.order;
+    let calls = context.input.comparison.operations.get(before)?.iter();
+    let results: Vec<Joined<'_>> = calls.filter_map(|call| Joined::from_pair(context, call.pair)).collect();
+    let exchanged = || {
+        results
+            .iter()
+            .flat_map(|first| results.iter().map(move |second| (first, second)))
+            .filter(|(first, second)| first.places[0] < second.places[0] && first.places[1] > second.places[1])
+    };
+    let (first, second) = joined
+        .find_map(|whole| exchanged().find(|(first, second)| is_join(&whole, [&first.result, &second.result])))?;
+    let statement = Statement::new("joined-in-other-order").with("op", suspect.culprit.op.as_str());
+    Some(statement.with("first", first.name).with("second", second.name))
+}
+
+/// Most calls before one whose input is joined.
+const MOST_BEFORE_JOIN: usize = 16;
+
+/// A call that both sides make, and its result on the baseline.
+struct Joined<'a> {
+    name: &'a str,
+    /// Its place among the calls of the baseline and of the candidate.
+    places: [usize; 2],
+    result: TensorRecord<'a>,
+}
+
+impl<'a> Joined<'a> {
+    fn from_pair(context: &DumpContext<'a>, pair: IndexPair) -> Option<Self> {
+        let places = [pair.baseline()?, pair.candidate()?];
+        let operation = context.input.baseline.operations.get(places[0])?;
+        let mut results = operation.leaves.iter().filter(|leaf| leaf.kind == TensorKind::Output);
+        Some(Self { name: operation.name, places, result: results.find_map(|leaf| leaf.record())? })
+    }
+}
+
+/// Whether a tensor has the elements of two others, by its number of elements, its ends and its sum of squares.
+fn is_join(whole: &TensorRecord<'_>, parts: [&TensorRecord<'_>; 2]) -> bool {
+    /// Relative distance of norms that were summed in another order.
+    const CLOSE: f64 = 1e-5;
+    let all = |of: fn(&TensorRecord<'_>) -> Option<f64>| Some([of(whole)?, of(parts[0])?, of(parts[1])?]);
+    let is_made_of = || {
+        let [max, first, second] = all(|record| record.max.as_f64())?;
+        let has_max = max.total_cmp(&first.max(second)).is_eq();
+        let [min, first, second] = all(|record| record.min.as_f64())?;
+        let has_min = min.total_cmp(&first.min(second)).is_eq();
+        let [norm, first, second] = all(|record| record.norm.as_f64())?;
+        Some(has_max && has_min && (norm - first.hypot(second)).abs() <= CLOSE * norm)
+    };
+    whole.elements() == parts[0].elements() + parts[1].elements() && is_made_of().unwrap_or(false)
 }
 
 /// A function's name without the marks of a special method or of a call in place.

@@ -6,6 +6,7 @@ use super::value_pair::{ValuePair, operations_of, values_of};
 use crate::compare::dump::bounds_of_sums;
 use crate::dtype::Dtype;
 use crate::kind::TensorKind;
+use crate::result::diagnosis::Statement;
 
 /// Share of an update that healthy runs may differ by; noise in tiny gradients turns some elements of a parameter, not most.
 const ALIKE: f64 = 0.01;
@@ -175,6 +176,21 @@ impl Update {
             (true, false) if self.has_moved(&self.candidate) => Some("baseline"),
             _ => None,
         }
+    }
+
+    /// Adds to evidence about updates how far the statistic of the parameter that tells the sides apart best moved on each.
+    pub(super) fn note(&self, evidence: Statement) -> Statement {
+        const STATISTICS: [&str; 4] = ["max", "min", "mean", "norm"];
+        let apart = |place: usize| {
+            (pick(&self.baseline, place) - pick(&self.candidate, place)).abs()
+                / pick(&self.rounding, place).max(f64::MIN_POSITIVE)
+        };
+        let telling = (0..STATISTICS.len()).reduce(|one, other| if apart(other) > apart(one) { other } else { one });
+        let place = telling.unwrap_or_default();
+        let evidence = evidence.with("statistic", STATISTICS.get(place).copied().unwrap_or_default());
+        evidence
+            .with("moved_baseline", pick(&self.baseline, place))
+            .with("moved_candidate", pick(&self.candidate, place))
     }
 
     /// Whether the two sides moved otherwise; `None` where neither moved by enough to say.

@@ -71,6 +71,8 @@ static DEVICE: LazyLock<Regex> = LazyLock::new(|| {
 });
 static CODE: LazyLock<Regex> =
     LazyLock::new(|| constant(r"\b(E[A-Z]\d{4}|E\d{5})\b|\b(ERR\d{5})\b|error code:? ?\(?(\d{6})\b"));
+/// The kernel that failed, as the message of an Ascend device names it: `fault kernel_name=MatMul_op7, program id=0`.
+static KERNEL: LazyLock<Regex> = LazyLock::new(|| constant(r"\bkernel_name\s*[=:]\s*([\w.:/-]{1,200})"));
 static BY_WORD: LazyLock<Regex> = LazyLock::new(|| constant(r"\bRank:? ?(\d+)\b"));
 static BY_ID: LazyLock<Regex> = LazyLock::new(|| constant(r"\bRankID: ?(\d+)\b"));
 static BY_ROOT: LazyLock<Regex> = LazyLock::new(|| constant(r"^\s*(?:global_)?rank\s*: ?(\d+)\b"));
@@ -94,6 +96,8 @@ pub struct RunError {
     pub line: Option<u64>,
     /// Error code, such as `EI0002`.
     pub code: Option<String>,
+    /// Kernel that failed, as the device names it.
+    pub kernel: Option<String>,
     /// Message of the error, one line.
     pub message: String,
 }
@@ -136,6 +140,7 @@ struct Told {
     shown: Option<String>,
     /// Error codes by precedence, one for each group of the pattern.
     codes: [Option<String>; 3],
+    kernel: Option<String>,
     by_word: Option<u64>,
     by_id: Option<u64>,
     by_root: Option<u64>,
@@ -323,6 +328,9 @@ impl Told {
                 *known = known.take().or_else(|| found.get(place + 1).map(|code| code.as_str().to_owned()));
             }
         }
+        if self.kernel.is_none() {
+            self.kernel = KERNEL.captures(text).and_then(|found| Some(found.get(1)?.as_str().to_owned()));
+        }
         self.by_word = self.by_word.or_else(|| first_number(&BY_WORD, text));
         self.by_id = self.by_id.or_else(|| first_number(&BY_ID, text));
         self.by_root = self.by_root.or_else(|| first_number(&BY_ROOT, text));
@@ -348,7 +356,7 @@ impl Told {
         let code = self.code().or(code);
         let (file, line) = self.frame.unzip();
         let message = self.raised.or(self.shown).unwrap_or_default();
-        RunError { kind, rank, step: self.step, file, line, code, message }
+        RunError { kind, rank, step: self.step, file, line, code, kernel: self.kernel, message }
     }
 }
 

@@ -26,6 +26,7 @@ use lead::Lead;
 use super::writer::{Writer, safe};
 use super::{evaluation as evaluations, performance as profiles};
 use crate::error::Result;
+use crate::judge::loss::code as curve_rules;
 use crate::result::GateResult;
 use crate::result::diagnosis::{Diagnosis, Sureness};
 use crate::result::finding::{Fact, Finding};
@@ -100,7 +101,7 @@ impl Builder<'_> {
         self.place_of_finding(&mut opening, finding)?;
         if let Some((place, code)) = cause.and_then(culprit::line_of_gap) {
             opening.source = safe(self.writer.name(&place));
-            let line = self.line_of(&code, &opening.headline);
+            let line = self.line_of(&code, "", &opening.headline);
             let parts = line.into_iter().chain(Some(opening.place.to_string()).filter(|place| !place.is_empty()));
             opening.place = safe(parts.collect::<Vec<_>>().join(" · "));
         }
@@ -130,7 +131,17 @@ impl Builder<'_> {
         let mut parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
         // A finding about a whole unit has the unit as its place, which would appear twice.
         parts.dedup();
+        parts.extend(self.message_of_error(finding));
         opening.place = safe(parts.join(&self.writer.word("comma")?));
         Ok(())
+    }
+
+    /// What the log says about the error that ended the run.
+    fn message_of_error(&self, finding: &Finding) -> Option<String> {
+        let said = finding.facts.get("text").filter(|_| finding.is(&curve_rules::RUN_ENDED_WITH_ERROR))?;
+        match said {
+            Fact::Text(said) if !said.is_empty() => Some(self.writer.name(said)),
+            _ => None,
+        }
     }
 }

@@ -226,6 +226,8 @@ pub struct Ended {
     pub line: Option<u64>,
     /// Code of the error (`EZ9999`, `ERR02200`).
     pub code: Option<String>,
+    /// Kernel that failed, as the error of the device names it (`MatMul_op7`).
+    pub kernel: Option<String>,
     /// The message, its first line.
     pub message: String,
     /// Last step that was logged before it.

@@ -28,7 +28,9 @@ fn in_dump(context: &DumpContext<'_>) -> Option<Diagnosis> {
         return Some(if suspect.culprit.argument == "training" {
             diagnosis.advise(Statement::new("mode-differs"))
         } else {
-            match advice(&suspect) {
+            let replaced = constant_for_tensor(&suspect);
+            let diagnosis = diagnosis.because_all(replaced.clone());
+            match advice(&suspect).or(replaced) {
                 Some(advice) => diagnosis.advise(advice),
                 None => diagnosis,
             }
@@ -50,9 +52,9 @@ fn in_dump(context: &DumpContext<'_>) -> Option<Diagnosis> {
     Some(Diagnosis::new(&CAUSE, place, Sureness::Certain).because(evidence))
 }
 
-/// Advice about a named argument that is a plain value on both sides.
-fn advice(suspect: &Suspect<'_>) -> Option<Statement> {
-    let text = |value: LeafValue<'_>| match value {
+/// A plain argument as text; `None` for a tensor and for a list.
+fn constant(value: LeafValue<'_>) -> Option<String> {
+    match value {
         LeafValue::Plain { value, .. } => match value {
             Json::Null => Some("None".to_owned()),
             Json::Bool(value) => Some(value.to_string()),
@@ -62,15 +64,31 @@ fn advice(suspect: &Suspect<'_>) -> Option<Statement> {
             _ => None,
         },
         _ => None,
+    }
+}
+
+/// States that one side passes a constant where the other passes a tensor.
+fn constant_for_tensor(suspect: &Suspect<'_>) -> Option<Statement> {
+    let (baseline, candidate) = (suspect.value.baseline, suspect.value.candidate);
+    let (side, constant) = match (baseline.record(), candidate.record()) {
+        (Some(_), None) => (Side::Candidate, constant(candidate.value)?),
+        (None, Some(_)) => (Side::Baseline, constant(baseline.value)?),
+        _ => return None,
     };
+    let statement = named(Statement::new("constant-for-tensor"), suspect);
+    Some(statement.with("side", side.as_str()).with("constant", constant))
+}
+
+/// Advice about a named argument that is a plain value on both sides.
+fn advice(suspect: &Suspect<'_>) -> Option<Statement> {
     let is_of_optimizer = suspect.culprit.stack.iter().any(|frame| frame.contains("/optim/"));
     let code = if is_of_optimizer { "argument-of-optimizer" } else { "argument-value" };
     let named = name_of(&suspect.culprit.tensor).or(Some(suspect.culprit.argument.as_str()));
     let statement = Statement::new(code).with("named", named.filter(|name| !name.is_empty())?);
     Some(
         statement
-            .with("value", text(suspect.value.baseline.value)?)
-            .with("other", text(suspect.value.candidate.value)?),
+            .with("value", constant(suspect.value.baseline.value)?)
+            .with("other", constant(suspect.value.candidate.value)?),
     )
 }
 

@@ -19,7 +19,8 @@ pub(super) const CAUSE: Cause = Cause {
 fn in_dump(context: &DumpContext<'_>) -> Option<Diagnosis> {
     let suspect = context.suspect()?;
     let updates = Updates::from_suspect(context, &suspect)?;
-    let is_lost = updates.suspect_update()?.lost_side().is_some();
+    let own = updates.suspect_update()?;
+    let is_lost = own.lost_side().is_some();
     if is_lost || !is_of_most(&updates) || gradient_reduction::explains(context, &suspect) {
         return None;
     }
@@ -30,6 +31,7 @@ fn in_dump(context: &DumpContext<'_>) -> Option<Diagnosis> {
         .with("count", others)
         .with("of", updates.all.len())
         .with("parameters", updates.names(is_other));
+    let evidence = own.note(evidence.with("since", step));
     let gradients =
         (compared > 0).then(|| Statement::new("gradients-agreed").with("step", step).with("compared", compared));
     let parts = updates.parts().and_then(parts_statement);

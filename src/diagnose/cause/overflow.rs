@@ -3,6 +3,8 @@
 //! The walk over ranks and collectives (`docs/dump.md`, The first wrong operation) has been done by then: the culprit is the first
 //! of its unit, and a rank that only received it has none.
 
+use half::f16;
+
 use super::super::context::{DumpContext, Suspect};
 use super::super::curves::RunCurves;
 use super::super::entry::{ACCURACY_NOTES, Cause};
@@ -82,8 +84,9 @@ fn on_both_sides(context: &DumpContext<'_>) -> Option<Diagnosis> {
     let spreads = suspect.inputs().any(of_side);
     let (code, sureness) =
         if spreads { ("non-finite-spreads", Sureness::Likely) } else { ("overflow-begins", Sureness::Certain) };
-    let diagnosis =
-        Diagnosis::new(&CAUSE, place, sureness).because(Statement::new(code).with("side", side).with("op", op));
+    let broken = if side == "candidate" { suspect.value.candidate } else { suspect.value.baseline };
+    let evidence = Statement::new(code).with("side", side).with("op", op).with("broken", broken_as(broken));
+    let diagnosis = Diagnosis::new(&CAUSE, place, sureness).because(evidence);
     let inputs = suspect.inputs().filter(|both| both.kind == TensorKind::Input);
     let records = inputs.filter_map(|both| if side == "candidate" { both.candidate } else { both.baseline }.record());
     let exponent = domain::exponent(suspect.candidate);
@@ -93,7 +96,8 @@ fn on_both_sides(context: &DumpContext<'_>) -> Option<Diagnosis> {
         ),
         None => Some(match largest_of_inputs(&suspect).filter(|_| !spreads) {
             Some(largest) => {
-                diagnosis.advise(Statement::new("broken-by-itself").with("op", op).with("largest", largest))
+                let advice = Statement::new("broken-by-itself").with("op", op).with("largest", largest);
+                diagnosis.advise(advice.with("exponential", u64::from(overflows_in_half(&suspect, largest))))
             }
             None => diagnosis,
         }),
@@ -110,6 +114,24 @@ fn largest_of_inputs(suspect: &Suspect<'_>) -> Option<f64> {
     let ends = sizes.flat_map(|record| [record.max, record.min]).filter_map(|end| end.as_f64());
     let largest = ends.map(f64::abs).fold(0.0, f64::max);
     (is_wide && largest > 0.0 && largest <= SMALL).then_some(largest)
+}
+
+/// Whether the operation takes exponentials, which of such an input overflow fp16, but no wide type.
+fn overflows_in_half(suspect: &Suspect<'_>, largest: f64) -> bool {
+    const EXPONENTIALS: [&str; 8] =
+        ["exp", "softmax", "softmin", "logaddexp", "cross_entropy", "crossentropy", "softplus", "attention"];
+    let api = suspect.api().to_ascii_lowercase();
+    EXPONENTIALS.iter().any(|name| api.contains(name)) && largest > f16::MAX.to_f64().ln()
+}
+
+/// What a broken value is, by its ends: `inf`, `nan`, or `unknown` where only its data says so.
+fn broken_as(leaf: Leaf<'_>) -> &'static str {
+    let ends = leaf.record().and_then(|record| Some([record.max.as_f64()?, record.min.as_f64()?]));
+    match ends {
+        Some(ends) if ends.iter().any(|end| end.is_nan()) => "nan",
+        Some(ends) if ends.iter().any(|end| end.is_infinite()) => "inf",
+        _ => "unknown",
+    }
 }
 
 /// Whether the candidate's value holds NaN or infinity, by its data where it was compared, else by its statistics.

@@ -8,6 +8,7 @@ use ndarray::{ArrayView, ArrayViewD, Axis, IxDyn};
 use super::super::context::{DumpContext, Suspect};
 use super::super::entry::Cause;
 use super::super::fingerprint::{has_same_values, is_distinctive};
+use super::super::order::joined_in_other_order;
 use super::super::values::{DataPair, count_of};
 use crate::judge::dump::rules as dump_rules;
 use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
@@ -56,6 +57,10 @@ fn in_dump(context: &DumpContext<'_>) -> Option<Diagnosis> {
     if let Some(evidence) = of_attention(context, &suspect) {
         let diagnosis = Diagnosis::new(&CAUSE, place, Sureness::Likely).because(evidence);
         return Some(diagnosis.advise(Statement::new("attention-order")));
+    }
+    if let Some(joined) = joined_in_other_order(context, &suspect).filter(|_| suspect.is_result()) {
+        let diagnosis = Diagnosis::new(&CAUSE, place, Sureness::Likely).because(joined.clone());
+        return Some(diagnosis.advise(joined));
     }
     let is_other = matches!((baseline.checksum, candidate.checksum), (Some(b), Some(c)) if b != c);
     if !is_other || !is_distinctive(&baseline) || !has_same_values(&baseline, &candidate) || suspect.is_result() {

@@ -35,6 +35,9 @@ pub(super) const CAUSE: Cause = Cause {
     ..Cause::new("wrong-weights-or-data")
 };
 
+/// Statement that a loss which differs is given integers of which only the ends were recorded, and advice about such labels.
+pub(crate) const INDICES_UNSEEN: &str = "indices-unseen";
+
 /// Two drawn or trained tensors differ by as much as themselves; a tensor built otherwise differs by its last digits.
 const UNRELATED: f64 = 0.1;
 
@@ -87,9 +90,14 @@ fn ignored_labels(suspect: &Suspect<'_>) -> Option<Statement> {
         [false, true] => Side::Candidate,
         _ => return None,
     };
-    let is_loss = ["cross_entropy", "nll_loss"].iter().any(|loss| suspect.api().contains(loss));
-    is_loss
+    is_loss_of_labels(suspect)
         .then(|| Statement::new("ignored-labels").with("op", suspect.culprit.op.as_str()).with("side", side.as_str()))
+}
+
+/// Whether an operation is a loss that is given labels as integers.
+fn is_loss_of_labels(suspect: &Suspect<'_>) -> bool {
+    let api = suspect.api().to_ascii_lowercase();
+    ["cross_entropy", "crossentropy", "nll_loss", "nllloss"].iter().any(|loss| api.contains(loss))
 }
 
 /// States by how many places the indices of one side are moved against those of the other.
@@ -135,8 +143,10 @@ fn of_indices(context: &DumpContext<'_>, suspect: &Suspect<'_>) -> Option<Diagno
         return None;
     }
     let labels = unseen_indices(context, suspect)?;
-    let evidence = Statement::new("indices-unseen").with("tensor", labels).with("op", suspect.culprit.op.as_str());
-    Some(Diagnosis::new(&CAUSE, suspect.culprit.tensor.as_str(), Sureness::Possible).because(evidence))
+    let evidence = Statement::new(INDICES_UNSEEN).with("tensor", labels).with("op", suspect.culprit.op.as_str());
+    let diagnosis =
+        Diagnosis::new(&CAUSE, suspect.culprit.tensor.as_str(), Sureness::Possible).because(evidence.clone());
+    Some(if is_loss_of_labels(suspect) { diagnosis.advise(evidence) } else { diagnosis })
 }
 
 /// An integer input of many elements that nothing dumped made and of which neither data nor a checksum was recorded.

@@ -20,6 +20,8 @@ const OVER_NOISE: f64 = 4.0;
 const TIE: (f64, f64) = (0.1, 0.5);
 /// Share of the prompts that may diverge without a tie and only warn.
 const MOST_SHARE: f64 = 0.01;
+/// Prompts that a finding names.
+const NAMED: usize = 3;
 /// Standard errors by which the scale of log-probabilities has to differ from 1.
 const SURE: f64 = 3.0;
 
@@ -271,7 +273,9 @@ fn of_divergences(unit: &GenerationUnit, different: &[Different<'_>], limit: f64
         (&rules::DIVERGES, DivergenceKind::Tie, if is_exact { unit.near_ties } else { 0 }, Severity::Fail),
     ];
     let finding = |(rule, kind, count, severity): (&Rule, DivergenceKind, u64, Severity)| {
-        let earliest = different.iter().filter(|one| one.kind == kind).min_by_key(|one| one.parting.token)?;
+        let mut of_kind: Vec<&Different<'_>> = different.iter().filter(|one| one.kind == kind).collect();
+        of_kind.sort_by_key(|one| one.parting.token);
+        let earliest = of_kind.first()?;
         let finding = about(rule, unit)
             .with_severity(severity)
             .with("count", count)
@@ -281,12 +285,51 @@ fn of_divergences(unit: &GenerationUnit, different: &[Different<'_>], limit: f64
             .with("doc_id", earliest.name)
             .with("token", earliest.parting.token)
             .with("limit", limit);
+        let names = of_kind.iter().take(NAMED).map(|one| one.name.to_owned());
+        let finding = finding.with("names", names.collect::<Vec<_>>());
+        let finding = match cut(&of_kind).filter(|_| kind == DivergenceKind::Length) {
+            Some(cut) => finding
+                .with("side", cut.side.as_str())
+                .with("tokens", cut.tokens)
+                .with("least", cut.others[0])
+                .with("most", cut.others[1]),
+            None => finding,
+        };
         Some(match earliest.parting.gap {
             TokenGap::Nats(gap) => finding.with("gap", gap),
             _ => finding,
         })
     };
     kinds.into_iter().filter(|(_, _, count, _)| *count > 0).filter_map(finding).collect()
+}
+
+/// Answers that the limit of tokens cut on one side, all after the same number.
+struct Cut {
+    side: Side,
+    tokens: usize,
+    /// Fewest and most tokens of the same answers on the other side.
+    others: [usize; 2],
+}
+
+/// How answers are cut: `None` where one of them ends otherwise, or where tokens were not recorded.
+fn cut(different: &[&Different<'_>]) -> Option<Cut> {
+    [Side::Candidate, Side::Baseline].into_iter().find_map(|side| {
+        let mut tokens = None;
+        let mut others = [usize::MAX, 0];
+        for one in different {
+            let (own, other) = match side {
+                Side::Baseline => (one.baseline, one.candidate),
+                Side::Candidate => (one.candidate, one.baseline),
+            };
+            let is_counted = own.tokens.iter().any(|token| token.log_probability.is_some());
+            let is_cut = own.finish.as_deref() == Some("length") && own.tokens.len() < other.tokens.len();
+            if !is_counted || !is_cut || *tokens.get_or_insert(own.tokens.len()) != own.tokens.len() {
+                return None;
+            }
+            others = [others[0].min(other.tokens.len()), others[1].max(other.tokens.len())];
+        }
+        Some(Cut { side, tokens: tokens?, others })
+    })
 }
 
 /// Findings about log-probabilities where the texts agree.

@@ -30,6 +30,7 @@ fn ended_by(error: &RunError, last_step: Option<u64>) -> Ended {
         file: error.file.as_deref().map(|file| redactor.text(file)),
         line: error.line,
         code: error.code.clone(),
+        kernel: error.kernel.as_deref().map(|kernel| redactor.text(kernel)),
         message: redactor.text(&error.message),
         last_step,
     }
@@ -70,6 +71,7 @@ fn finding_about(ended: &Ended, path: &str) -> Finding {
         ("line", ended.line.map(|line| line.to_string())),
         ("frame", ended.file.as_deref().zip(ended.line).map(|(file, line)| format!("{}:{line}", name(file)))),
         ("error_code", ended.code.clone()),
+        ("kernel", ended.kernel.clone()),
     ];
     known.into_iter().fold(finding, |finding, (name, fact)| finding.with(name, fact.unwrap_or_default()))
 }

@@ -120,3 +120,19 @@ mod tests {
         }
     }
 }
+
+/// The type of a module's input, which is the same on both sides, and how many outputs of other modules of the step differ in type as
+/// its own output `pair` does.
+pub(super) fn types_around<'a>(pair: &MonitorRowPair, pairs: &'a [MonitorRowPair]) -> Option<(&'a str, usize)> {
+    let (module, _) = pair.candidate.name.split_once(".output").filter(|_| pair.key.kind == MonitorKind::Actv)?;
+    let own = |pair: &MonitorRowPair| (pair.key.kind, pair.key.model, pair.key.stage, pair.key.micro_step);
+    let near = || pairs.iter().filter(|other| own(other) == own(pair));
+    let is_input = |other: &&MonitorRowPair| {
+        other.candidate.name.strip_prefix(module).is_some_and(|rest| rest.starts_with(".input"))
+    };
+    let types = |pair: &'a MonitorRowPair| [pair.baseline.dtype.as_deref(), pair.candidate.dtype.as_deref()];
+    let [baseline, candidate] = near().find(is_input).map(types)?;
+    let differ = [pair.baseline.dtype.as_deref(), pair.candidate.dtype.as_deref()];
+    let alike = near().filter(|other| other.candidate.name.contains(".output") && types(other) == differ).count();
+    baseline.filter(|_| baseline == candidate).map(|input| (input, alike.saturating_sub(1)))
+}

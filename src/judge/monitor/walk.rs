@@ -509,6 +509,11 @@ impl<'a> RankWalk<'a> {
             Some(known) => known.note(finding),
             None => finding,
         };
+        let types = layer::types_around(pair, view.pairs).filter(|_| defect.rule == &rules::DTYPE_DIFFERS);
+        let finding = match types {
+            Some((input, others)) => finding.with("input_type", input).with("others", others),
+            None => finding,
+        };
         let finding = match self.wrong_backward(&defect, view, pair).filter(|_| cause.cause == MonitorCause::Backward) {
             Some(module) => finding.with("module", module),
             None => finding,

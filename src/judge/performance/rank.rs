@@ -116,7 +116,7 @@ pub fn judge(
     findings.extend(too_good(&unit, &measures, limits));
     findings.extend(scatter(&place, &steps, &periods, verdict));
     if unit.equal_hardware {
-        findings.extend(memory(&mut unit, &place, policy));
+        findings.extend(memory(&mut unit, &measures, &place, policy));
         findings.extend(frequency(&place, runs).filter(|_| !waits_for_host(&measures)));
         findings.extend(witness::lost_parts_finding(&place, runs, policy));
     }
@@ -325,7 +325,7 @@ fn scatter(
 }
 
 /// Finding about the peak memory.
-fn memory(unit: &mut PerformanceUnit, place: &str, policy: &Policy) -> Option<Finding> {
+fn memory(unit: &mut PerformanceUnit, measures: &RankMeasures, place: &str, policy: &Policy) -> Option<Finding> {
     let [baseline, candidate] = unit.memory_peak.map(|peaks| peaks.map(|peak| peak.0))?;
     if baseline <= 0.0 {
         return None;
@@ -347,7 +347,9 @@ fn memory(unit: &mut PerformanceUnit, place: &str, policy: &Policy) -> Option<Fi
     };
     let limit = if severity == Severity::Fail { fail } else { None }.unwrap_or(limits.warn.get());
     let finding = Finding::new(&rules::MEMORY_PEAK, place).with_severity(severity).with("growth", ratio - 1.0);
-    Some(finding.with("baseline", baseline).with("candidate", candidate).with("limit", limit - 1.0))
+    let is_equal = |cost: &OperatorCost| (cost.count[0] - cost.count[1]).abs() < f64::EPSILON;
+    let finding = finding.with("baseline", baseline).with("candidate", candidate).with("limit", limit - 1.0);
+    Some(finding.with("same_kernels", u64::from(!measures.costs.is_empty() && measures.costs.iter().all(is_equal))))
 }
 
 /// Whether a step grew because the device waits for the host. Idle cores run at a lower clock.

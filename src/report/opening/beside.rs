@@ -4,6 +4,7 @@ use minijinja::{Value, context};
 
 use super::builder::{Builder, Columns, EvidenceRow};
 use super::curve_advice::BY_DUMP;
+use super::curve_advice::level_step;
 use super::curves::DIFFERS;
 use super::lead::Lead;
 use super::steps::first_step;
@@ -171,8 +172,9 @@ impl Builder<'_> {
             _ => return Ok(None),
         };
         let unit = curve::leading_curve(self.result);
-        if let Some([before, step]) = unit.and_then(|unit| self.jump_of(unit)) {
-            return self.writer.phrase("next_jump_beside", &context! { before, step }).map(Some);
+        if let Some((unit, [before, step])) = unit.and_then(|unit| Some((unit, self.jump_of(unit)?))) {
+            let level_step = level_step(unit, step);
+            return self.writer.phrase("next_jump_beside", &context! { before, step, level_step }).map(Some);
         }
         // Where both runs begin alike, what is wrong in the first step's own values is not why they part.
         let is_backward = OpName::parse(&culprit.op).direction == Some(Direction::Backward);

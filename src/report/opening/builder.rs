@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use super::length;
 use super::words::{capital, uncapital};
+use crate::diagnose::cause::INDICES_UNSEEN;
 use crate::error::Result;
 use crate::judge::loss::code as curve_rules;
 use crate::report::escape::TextTarget;
@@ -215,6 +216,10 @@ impl Builder<'_> {
         }
         if !is_known {
             help = self.next_dump(finding)?.unwrap_or(help);
+            if let Some((_, text)) = known.as_ref().filter(|(cause, _)| cause.advice.is_any(&[INDICES_UNSEEN])) {
+                let (first, then) = (safe(text.advice.clone()), safe(uncapital(&help, &[])));
+                help = self.writer.phrase("next_labels_first", &context! { first, then })?;
+            }
             let guess =
                 cause.and_then(|cause| cause.evidence.iter().find(|statement| statement.is_any(&["formula-epsilon"])));
             if let Some(guess) = guess {

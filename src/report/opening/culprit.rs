@@ -6,7 +6,7 @@ use minijinja::{Value, context};
 
 use super::builder::{Builder, Columns, Opening};
 use super::words::{capital, cut_line, expression, short_name, tensor_and_index, without_direction};
-use crate::diagnose::cause::GRADIENT_OF_INDEX;
+use crate::diagnose::cause::{GRADIENT_OF_INDEX, INDICES_UNSEEN};
 use crate::error::Result;
 use crate::judge::dump::rules as dump_rules;
 use crate::judge::monitor::rules as monitor_rules;
@@ -38,7 +38,10 @@ impl Builder<'_> {
         let off = self.baseline_off(culprit);
         let (finding, cause) = off.map_or((finding, cause), |off| (off, None));
         let likely = cause.filter(|cause| cause.sureness >= Sureness::Likely);
-        let of_cause = likely.map(|cause| self.headline_of_cause(cause, finding, Some(culprit))).transpose()?.flatten();
+        // Where all numbers that enter a loss agree, its labels are the first to look at, however little is known of them.
+        let leading = likely.or_else(|| cause.filter(|cause| cause.advice.is_any(&[INDICES_UNSEEN])));
+        let of_cause =
+            leading.map(|cause| self.headline_of_cause(cause, finding, Some(culprit))).transpose()?.flatten();
         let headline = match of_cause {
             Some(headline) => headline,
             None if off.is_some() => self.message(finding)?,
@@ -53,8 +56,8 @@ impl Builder<'_> {
         let line = told.or(own);
         opening.source = safe(line.as_ref().map(|(place, _)| self.writer.name(place)).unwrap_or_default());
         let place = [
-            line.as_ref().and_then(|(_, code)| self.line_of(code, &opening.headline)),
-            Some(self.place(culprit)?),
+            line.as_ref().and_then(|(_, code)| self.line_of(code, &culprit.argument, &opening.headline)),
+            Some(self.place(culprit, likely)?),
             self.error_place(culprit, likely)?,
             self.shapes_of_backward(culprit)?,
             reference::reference_errors(culprit, self.writer)?,
@@ -68,7 +71,8 @@ impl Builder<'_> {
             opening.columns = self.columns_of_checks()?.into_iter().take(width).collect();
         } else {
             opening.columns = self.columns_of_sides()?;
-            let row = self.row_of_culprit(culprit)?;
+            let of_update = likely.map(|cause| self.row_of_update(cause, culprit)).transpose()?.flatten();
+            let row = of_update.map_or_else(|| self.row_of_culprit(culprit), |row| Ok(Some(row)))?;
             opening.rows = row.map_or_else(|| self.row_of_monitor(culprit), |row| Ok(Some(row)))?.into_iter().collect();
             opening.rows.extend(self.other_checks(Some(culprit.check), Columns::Sides)?);
         }
@@ -81,8 +85,8 @@ impl Builder<'_> {
     }
 
     /// The line of code that calls the culprit, where the headline does not show the call itself.
-    pub(super) fn line_of(&self, code: &str, headline: &Value) -> Option<String> {
-        let line = cut_line(code);
+    pub(super) fn line_of(&self, code: &str, argument: &str, headline: &Value) -> Option<String> {
+        let line = cut_line(code, argument);
         let told = expression(code).map(|code| self.writer.name(&code));
         let is_told = told.is_some_and(|told| headline.to_string().contains(&told));
         (!line.is_empty() && !is_told).then(|| self.writer.name(&line))
@@ -131,7 +135,7 @@ impl Builder<'_> {
     }
 
     /// Operation, step and rank; how many values were compared, and how many inherit the error.
-    fn place(&self, culprit: &Culprit) -> Result<String> {
+    fn place(&self, culprit: &Culprit, cause: Option<&Diagnosis>) -> Result<String> {
         if let Some(operator) = &culprit.operator {
             return self.place_of_operator(operator, culprit);
         }
@@ -141,6 +145,13 @@ impl Builder<'_> {
             if root_port(culprit.check, &culprit.op).is_some() { capital(&name) } else { name },
             self.writer.phrase("unit_step", &context! { step => culprit.step })?,
         ];
+        let since = cause.and_then(|cause| {
+            cause.evidence.iter().find_map(|told| told.facts.get("since")).map(|since| self.writer.fact("since", since))
+        });
+        if let Some(since) = since {
+            // The update lies before the step at which the parameter shows it.
+            place = vec![self.writer.phrase("place_update", &context! { since, seen => safe(place.join(&comma)) })?];
+        }
         if let Some(name) = name_in_baseline(culprit) {
             place.insert(1, self.writer.phrase("place_baseline", &context! { op => safe(self.writer.name(&name)) })?);
         }
@@ -398,6 +409,14 @@ impl Builder<'_> {
                 let what = if is_first { capital(&what) } else { what };
                 facts.insert(key, spaced_word(&what, self.writer.language()));
             }
+        }
+        // Of a tensor elsewhere at the same place of a call, the call is enough.
+        let elsewhere = facts.get("other").and_then(Value::as_str).map(str::to_owned);
+        let other = culprit
+            .zip(elsewhere.as_deref())
+            .and_then(|(culprit, elsewhere)| elsewhere.strip_suffix(culprit.tensor.strip_prefix(&culprit.op)?));
+        if let Some(other) = other {
+            facts.insert("other_op", safe(self.tensor_name(finding.check, short_name(other))?));
         }
         for (key, first) in [("subject", "subject_backward"), ("subject_first", "subject_backward_first")] {
             let subject = if is_backward {

@@ -76,7 +76,8 @@ impl Builder<'_> {
         let is_finite = unit.non_finite_steps.is_empty();
         let first = unit.series.step.first().filter(|_| is_finite && self.first_loss(&place).is_some());
         if let Some(step) = first {
-            return self.phrase("next_first_loss", context! { step, then }).map(Some);
+            let floors = other_floors(unit).map(|floors| floors.to_vec());
+            return self.phrase("next_first_loss", context! { step, then, floors }).map(Some);
         }
         let Some([before, step]) = self.jump_of(unit) else { return Ok(None) };
         self.phrase("next_jump", context! { step, before, then, level_step => level_step(unit, step) }).map(Some)
@@ -149,9 +150,26 @@ impl Builder<'_> {
     }
 }
 
+/// The levels at which both curves end, where one is at least twice the other: no other batch or seed moves the floor of a loss so far.
+fn other_floors(unit: &CurveUnit) -> Option<[f64; 2]> {
+    /// Part of the steps that a level is the mean of, a tenth, and the fewest steps.
+    const PART: usize = 10;
+    const FEWEST: usize = 5;
+    const RATIO: f64 = 2.0;
+    let level = |values: &[Option<Number>]| {
+        let last = values.get(values.len().checked_sub((values.len() / PART).max(FEWEST))?..)?;
+        let known: Vec<f64> = last.iter().flatten().map(|value| value.0).filter(|value| value.is_finite()).collect();
+        #[allow(clippy::cast_precision_loss, reason = "a few points")]
+        (known.len() == last.len()).then(|| known.iter().sum::<f64>() / known.len() as f64)
+    };
+    let floors = [level(&unit.series.baseline)?, level(&unit.series.candidate)?];
+    let (low, high) = (floors[0].min(floors[1]), floors[0].max(floors[1]));
+    (low > 0.0 && high >= RATIO * low).then_some(floors)
+}
+
 /// The step at which the baseline was last as high as the candidate is from the step `jump` on, where that is clearly higher than just before:
 /// the level of older weights.
-fn level_step(unit: &CurveUnit, jump: u64) -> Option<u64> {
+pub(super) fn level_step(unit: &CurveUnit, jump: u64) -> Option<u64> {
     /// Points that a level is the mean of.
     const POINTS: usize = 5;
     /// Least ratio of the level after the jump to that before it.

@@ -16,7 +16,7 @@ use crate::report::curve::{self, Spike};
 use crate::report::messages::{Language, ratio, rounded, short_number, signed_ratio};
 use crate::report::writer::safe;
 use crate::report::{outcomes, phrases};
-use crate::result::diagnosis::Sureness;
+use crate::result::diagnosis::{Diagnosis, Sureness};
 use crate::result::finding::{Fact, Finding};
 use crate::result::number::Number;
 use crate::result::outcome::{LimitDirection, RuleOutcome, ValueUnit};
@@ -59,7 +59,7 @@ impl Builder<'_> {
         opening.rows = self.failed_rules()?.into_iter().take(most).chain(others).collect();
         let head = if is_of_rl(Some(unit)) { "head_levels" } else { "head_against" };
         opening.columns = vec![Value::from(""), self.phrase(head, context! {})?, self.word("head_allowed")?];
-        let place = [self.start_of_curve(finding)?, self.longer_before(finding)?];
+        let place = [self.start_of_curve(finding)?, self.equal_until(unit)?, self.longer_before(finding)?];
         opening.place = safe(Vec::from_iter(place.into_iter().filter(|part| !part.is_empty())).join(" · "));
         self.advise(&mut opening, None, finding)?;
         let advice = self.advice_of_reward(unit, finding)?;
@@ -80,6 +80,36 @@ impl Builder<'_> {
         let [value, limit] =
             ["value", "limit"].map(|name| first.facts.get(name).map(|fact| self.writer.fact(name, fact)));
         self.writer.phrase("place_first_loss", &context! { value, limit })
+    }
+
+    /// Sentence about the last step up to which both curves hold the same numbers, where they part later.
+    fn equal_until(&self, unit: &CurveUnit) -> Result<String> {
+        /// Fewest steps that are no accident.
+        const FEWEST: usize = 5;
+        let pairs = unit.series.baseline.iter().zip(&unit.series.candidate);
+        let is_equal = |sides: (&Option<Number>, &Option<Number>)| match sides {
+            (Some(baseline), Some(candidate)) => baseline.0.total_cmp(&candidate.0).is_eq(),
+            _ => false,
+        };
+        let equal = pairs.take_while(|sides| is_equal(*sides)).count();
+        let last = equal.checked_sub(1).and_then(|last| unit.series.step.get(last));
+        match last.filter(|_| equal >= FEWEST && !is_of_rl(Some(unit))) {
+            Some(step) => self.writer.phrase("place_equal_until", &context! { step }),
+            None => Ok(String::new()),
+        }
+    }
+
+    /// The step from which the losses part little by little, where that is known of runs that start equal and leave their band later.
+    fn begins(&self, leaves: u64) -> Option<u64> {
+        let parts = |cause: &Diagnosis| {
+            let mut evidence = cause.evidence.iter();
+            let parting = evidence.find(|statement| statement.is_any(&["grows-from-start", "first-update-differs"]))?;
+            match parting.facts.get("step") {
+                Some(Fact::Count(step)) => Some(*step).filter(|step| *step < leaves),
+                _ => None,
+            }
+        };
+        self.result.diagnoses.first().and_then(parts)
     }
 
     /// The finding that the first loss of a curve, before any update, differs already.
@@ -152,7 +182,8 @@ impl Builder<'_> {
                 self.writer.phrase("headline_curve_from_start", &context! { subject, metric, value, tail, direction })
             }
             (Some(step), ..) => {
-                let context = context! { metric, subject, step, tail, mean, limit, direction };
+                let begins = self.begins(step);
+                let context = context! { metric, subject, step, begins, tail, mean, limit, direction };
                 self.writer.phrase("headline_curve_leaves", &context)
             }
             (None, Some(_), _) => {
@@ -330,7 +361,8 @@ impl Builder<'_> {
         };
         let spike = Spike::from_curve(unit).filter(|_| self.result.counting().any(|finding| is_spike(&finding)));
         if let Some(Spike { step, difference, .. }) = spike {
-            let tail = wrong(unit, "tail_signed_rel").and_then(|rule| rule.value).map(|value| signed_ratio(value.0));
+            let tail =
+                wrong(unit, "tail_signed_rel").and_then(|rule| rule.value).map(|value| safe(signed_ratio(value.0)));
             let said =
                 self.writer.phrase("row_spike", &context! { apart => safe(signed_ratio(difference)), step, tail })?;
             return Ok((self.steps_of(unit)?, of_candidate(said), String::new()));

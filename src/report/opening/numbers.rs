@@ -12,6 +12,9 @@ use crate::read::dump::name::{Direction, OpName};
 use crate::report::messages::rounded;
 use crate::report::sides::spaced_word;
 use crate::report::writer::safe;
+use crate::result::diagnosis::Diagnosis;
+use crate::result::finding::Fact;
+use crate::result::number::Number;
 use crate::result::operation::Shown;
 use crate::result::unit::{Culprit, CulpritKind, ErrorPattern};
 use crate::verdict::Verdict;
@@ -42,6 +45,26 @@ impl Builder<'_> {
         };
         let row = EvidenceRow::new(vec![self.what(culprit)?, baseline_text, candidate_text], self.verdict_of(culprit));
         Ok(Some(EvidenceRow { note: safe(note), ..row }))
+    }
+
+    /// How far the culprit, a parameter, was moved on both sides by the update that a cause blames.
+    pub(super) fn row_of_update(&self, cause: &Diagnosis, culprit: &Culprit) -> Result<Option<EvidenceRow>> {
+        let Some(evidence) = cause.evidence.iter().find(|told| told.facts.contains_key("moved_baseline")) else {
+            return Ok(None);
+        };
+        let number = |name: &str| match evidence.facts.get(name) {
+            Some(Fact::Number(Number(number))) => Some(*number),
+            _ => None,
+        };
+        let Some((baseline, candidate)) = number("moved_baseline").zip(number("moved_candidate")) else {
+            return Ok(None);
+        };
+        let fact = |name: &str| evidence.facts.get(name).map(|fact| self.writer.fact(name, fact));
+        let what = spaced_word(&self.what(culprit)?, self.writer.language());
+        let context = context! { what, statistic => fact("statistic"), since => fact("since") };
+        let cells =
+            vec![self.writer.phrase("row_update", &context)?, signed_number(baseline, 3), signed_number(candidate, 3)];
+        Ok(Some(EvidenceRow::new(cells, self.verdict_of(culprit))))
     }
 
     /// The statistic of a monitored row that is wrong, on both sides; `None` for updates, whose error is not that of the parameter.
@@ -104,7 +127,13 @@ impl Builder<'_> {
 
     fn telling(&self, baseline: &Shown, candidate: &Shown) -> Result<Option<[String; 2]>> {
         if (&baseline.dtype, &baseline.shape) != (&candidate.dtype, &candidate.shape) {
-            let told = |shown: &Shown| self.writer.name(&format!("{} {:?}", shown.dtype, shown.shape));
+            // A Python value, whose type names no width, is told by itself.
+            let is_plain =
+                |shown: &Shown| shown.shape.is_empty() && !shown.dtype.contains(|letter: char| letter.is_ascii_digit());
+            let told = |shown: &Shown| match shown.values.first().filter(|_| is_plain(shown)) {
+                Some(value) => self.writer.name(&format!("{} {value}", shown.dtype)),
+                None => self.writer.name(&format!("{} {:?}", shown.dtype, shown.shape)),
+            };
             return Ok(Some([told(baseline), told(candidate)]));
         }
         let Some((baseline_numbers, candidate_numbers)) = numbers(baseline).zip(numbers(candidate)) else {

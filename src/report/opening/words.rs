@@ -74,15 +74,23 @@ pub(super) fn expression(line: &str) -> Option<String> {
     (is_whole && is_one && !code.is_empty() && code.chars().count() <= MOST_CODE).then(|| code.to_owned())
 }
 
-/// A line of code, cut where it is long.
-pub(super) fn cut_line(line: &str) -> String {
-    /// Most characters of a line that are shown.
+/// A line of code, cut where it is long, with the keyword `argument` in what is left; empty for none.
+pub(super) fn cut_line(line: &str, argument: &str) -> String {
+    /// Most characters of a line that are shown, and those behind the name of an argument.
     const MOST: usize = 80;
+    const VALUE: usize = 24;
     let line = line.trim();
-    if line.chars().count() <= MOST {
+    let count = line.chars().count();
+    if count <= MOST {
         return line.to_owned();
     }
-    line.chars().take(MOST).chain("…".chars()).collect()
+    let keyword = format!("{argument}=");
+    let found = line.find(&keyword).and_then(|at| line.get(..at)).filter(|_| !argument.is_empty());
+    let end = found.map_or(0, |before| before.chars().count() + keyword.chars().count() + VALUE).clamp(MOST, count);
+    let start = end - MOST;
+    let cut = |is_cut: bool| if is_cut { "…" } else { "" };
+    let shown: String = line.chars().skip(start).take(MOST).collect();
+    format!("{}{shown}{}", cut(start > 0), cut(end < count))
 }
 
 #[cfg(test)]
@@ -104,6 +112,19 @@ mod tests {
         ] {
             assert_eq!(expression(line).as_deref(), found, "{line}");
         }
+    }
+
+    #[test]
+    fn a_long_line_is_cut_around_the_argument_that_differs() {
+        let line = format!(
+            "y = torch.stft({}, pad_mode=mode if fits else other, normalized=False, onesided=True)",
+            "w".repeat(90)
+        );
+        assert_eq!(cut_line("y = f(x, p=0.1)", "p"), "y = f(x, p=0.1)");
+        assert!(cut_line(&line, "").starts_with("y = torch.stft(w") && cut_line(&line, "").ends_with('…'));
+        let shown = cut_line(&line, "pad_mode");
+        assert!(shown.contains("pad_mode=mode if fits") && shown.starts_with('…') && shown.ends_with('…'), "{shown}");
+        assert_eq!(shown.chars().count(), 82);
     }
 
     #[test]
