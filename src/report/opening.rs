@@ -136,7 +136,7 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// What the log says about the error that ended the run.
+    /// The words of the log about the error that ended the run.
     fn message_of_error(&self, finding: &Finding) -> Option<String> {
         let said = finding.facts.get("text").filter(|_| finding.is(&curve_rules::RUN_ENDED_WITH_ERROR))?;
         match said {

@@ -124,7 +124,7 @@ fn overflows_in_half(suspect: &Suspect<'_>, largest: f64) -> bool {
     EXPONENTIALS.iter().any(|name| api.contains(name)) && largest > f16::MAX.to_f64().ln()
 }
 
-/// What a broken value is, by its ends: `inf`, `nan`, or `unknown` where only its data says so.
+/// Names what a broken value is, by its ends: `inf`, `nan`, or `unknown` where only its data says so.
 fn broken_as(leaf: Leaf<'_>) -> &'static str {
     let ends = leaf.record().and_then(|record| Some([record.max.as_f64()?, record.min.as_f64()?]));
     match ends {

@@ -311,7 +311,7 @@ struct Cut {
     others: [usize; 2],
 }
 
-/// How answers are cut: `None` where one of them ends otherwise, or where tokens were not recorded.
+/// Finds how answers are cut: `None` where one of them ends otherwise, or where tokens were not recorded.
 fn cut(different: &[&Different<'_>]) -> Option<Cut> {
     [Side::Candidate, Side::Baseline].into_iter().find_map(|side| {
         let mut tokens = None;

@@ -47,7 +47,7 @@ impl Builder<'_> {
         Ok(Some(EvidenceRow { note: safe(note), ..row }))
     }
 
-    /// How far the culprit, a parameter, was moved on both sides by the update that a cause blames.
+    /// The row of how far the culprit, a parameter, was moved on both sides by the update that a cause blames.
     pub(super) fn row_of_update(&self, cause: &Diagnosis, culprit: &Culprit) -> Result<Option<EvidenceRow>> {
         let Some(evidence) = cause.evidence.iter().find(|told| told.facts.contains_key("moved_baseline")) else {
             return Ok(None);
