@@ -37,6 +37,9 @@ const MOVES: [&str; 10] = ["roll", "permute", "transpose", "flip", "repeat", "ti
 /// Most arithmetic operations that are passed on the way back to one that moves elements.
 const MOST_BETWEEN: usize = 4;
 
+/// Most calls before one whose input is joined.
+const MOST_BEFORE_JOIN: usize = 16;
+
 /// Least ratio of an error to its limit that no rounding of one element explains.
 const FAR_OFF: f64 = 100.0;
 
@@ -83,9 +86,6 @@ pub(super) fn joined_in_other_order(context: &DumpContext<'_>, suspect: &Suspect
     if suspect.is_backward() || context.data(&suspect.value).is_some() {
         return None;
     }
-    let trace = Trace::from_baseline(context.input);
-    let inputs = suspect.inputs().filter_map(|both| both.baseline.record());
-    let mut joined = inputs.filter(|record| trace.first_made(record, suspect.order).is_none());
     let before = suspect.order.saturating_sub(MOST_BEFORE_JOIN)..suspect.order;
     let calls = context.input.comparison.operations.get(before)?.iter();
     let results: Vec<Joined<'_>> = calls.filter_map(|call| Joined::from_pair(context, call.pair)).collect();
@@ -95,14 +95,15 @@ pub(super) fn joined_in_other_order(context: &DumpContext<'_>, suspect: &Suspect
             .flat_map(|first| results.iter().map(move |second| (first, second)))
             .filter(|(first, second)| first.places[0] < second.places[0] && first.places[1] > second.places[1])
     };
+    exchanged().next()?;
+    let trace = Trace::from_baseline(context.input);
+    let inputs = suspect.inputs().filter_map(|both| both.baseline.record());
+    let mut joined = inputs.filter(|record| trace.first_made(record, suspect.order).is_none());
     let (first, second) = joined
         .find_map(|whole| exchanged().find(|(first, second)| is_join(&whole, [&first.result, &second.result])))?;
     let statement = Statement::new("joined-in-other-order").with("op", suspect.culprit.op.as_str());
     Some(statement.with("first", first.name).with("second", second.name))
 }
-
-/// Most calls before one whose input is joined.
-const MOST_BEFORE_JOIN: usize = 16;
 
 /// A call that both sides make, and its result on the baseline.
 struct Joined<'a> {

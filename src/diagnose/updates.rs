@@ -73,6 +73,25 @@ impl Updates {
         self.all.get(self.own)
     }
 
+    /// Adds to evidence about updates since which step they are, and how far the statistic of the suspect that tells the sides apart best
+    /// moved on each.
+    pub(super) fn note(&self, evidence: Statement) -> Statement {
+        const STATISTICS: [&str; 4] = ["max", "min", "mean", "norm"];
+        let evidence = evidence.with("since", self.since);
+        let Some(own) = self.suspect_update() else { return evidence };
+        let apart = |place: usize| {
+            let rounding = pick(&own.rounding, place).max(f64::MIN_POSITIVE);
+            (pick(&own.baseline, place) - pick(&own.candidate, place)).abs() / rounding
+        };
+        let all = STATISTICS.into_iter().enumerate();
+        let Some((place, statistic)) = all.reduce(|one, other| if apart(other.0) > apart(one.0) { other } else { one })
+        else {
+            return evidence;
+        };
+        let moved = [&own.baseline, &own.candidate].map(|side| pick(side, place));
+        evidence.with("statistic", statistic).with("moved_baseline", moved[0]).with("moved_candidate", moved[1])
+    }
+
     /// Names of parameters for evidence: the suspect's first.
     pub(super) fn names<'a>(&'a self, fits: impl Fn(&Update) -> bool + 'a) -> Vec<String> {
         let own = self.suspect_update().into_iter();
@@ -176,21 +195,6 @@ impl Update {
             (true, false) if self.has_moved(&self.candidate) => Some("baseline"),
             _ => None,
         }
-    }
-
-    /// Adds to evidence about updates how far the statistic of the parameter that tells the sides apart best moved on each.
-    pub(super) fn note(&self, evidence: Statement) -> Statement {
-        const STATISTICS: [&str; 4] = ["max", "min", "mean", "norm"];
-        let apart = |place: usize| {
-            (pick(&self.baseline, place) - pick(&self.candidate, place)).abs()
-                / pick(&self.rounding, place).max(f64::MIN_POSITIVE)
-        };
-        let telling = (0..STATISTICS.len()).reduce(|one, other| if apart(other) > apart(one) { other } else { one });
-        let place = telling.unwrap_or_default();
-        let evidence = evidence.with("statistic", STATISTICS.get(place).copied().unwrap_or_default());
-        evidence
-            .with("moved_baseline", pick(&self.baseline, place))
-            .with("moved_candidate", pick(&self.candidate, place))
     }
 
     /// Whether the two sides moved otherwise; `None` where neither moved by enough to say.

@@ -138,10 +138,7 @@ impl Builder<'_> {
 
     /// The words of the log about the error that ended the run.
     fn message_of_error(&self, finding: &Finding) -> Option<String> {
-        let said = finding.facts.get("text").filter(|_| finding.is(&curve_rules::RUN_ENDED_WITH_ERROR))?;
-        match said {
-            Fact::Text(said) if !said.is_empty() => Some(self.writer.name(said)),
-            _ => None,
-        }
+        let said = finding.text("text").filter(|said| !said.is_empty());
+        said.filter(|_| finding.is(&curve_rules::RUN_ENDED_WITH_ERROR)).map(|said| self.writer.name(said))
     }
 }

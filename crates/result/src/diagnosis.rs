@@ -101,10 +101,12 @@ impl Diagnosis {
         self
     }
 
-    /// Gives other advice than the cause's general one.
+    /// Gives other advice than the cause's general one, where there is any.
     #[must_use]
-    pub fn advise(mut self, advice: Statement) -> Self {
-        self.advice = advice;
+    pub fn advise(mut self, advice: impl Into<Option<Statement>>) -> Self {
+        if let Some(advice) = advice.into() {
+            self.advice = advice;
+        }
         self
     }
 

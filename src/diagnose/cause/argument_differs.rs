@@ -30,10 +30,7 @@ fn in_dump(context: &DumpContext<'_>) -> Option<Diagnosis> {
         } else {
             let replaced = constant_for_tensor(&suspect);
             let diagnosis = diagnosis.because_all(replaced.clone());
-            match advice(&suspect).or(replaced) {
-                Some(advice) => diagnosis.advise(advice),
-                None => diagnosis,
-            }
+            diagnosis.advise(advice(&suspect).or(replaced))
         });
     }
     if !is_parameter && suspect.has_finding_of(&[&dump_rules::REQUIRES_GRAD_DIFFERS]) {

@@ -36,10 +36,7 @@ fn in_dump(context: &DumpContext<'_>) -> Option<Diagnosis> {
         .find(|statement| statement.is_any(&["gradients-kept", "copies-part", "factor-is-ranks"]))
         .cloned();
     let diagnosis = Diagnosis::new(&CAUSE, suspect.culprit.tensor.as_str(), sureness).because_all(evidence);
-    Some(match advice {
-        Some(advice) => diagnosis.advise(advice),
-        None => diagnosis,
-    })
+    Some(diagnosis.advise(advice))
 }
 
 type Found = (Vec<Statement>, Sureness);
@@ -140,11 +137,7 @@ fn of_update(context: &DumpContext<'_>, suspect: &Suspect<'_>) -> Option<Found> 
     let count = super::super::values::count_of(ranks);
     let is_ranks = [count, 1.0 / count].into_iter().any(|value| (factor / value - 1.0).abs() <= SCATTER);
     (ranks > 1 && is_ranks).then(|| {
-        let evidence = Statement::new("update-factor").with("factor", factor).with("since", updates.since);
-        let evidence = match updates.suspect_update() {
-            Some(own) => own.note(evidence),
-            None => evidence,
-        };
+        let evidence = updates.note(Statement::new("update-factor").with("factor", factor));
         let meaning = Statement::new("factor-is-ranks").with("factor", factor).with("ranks", ranks);
         (vec![evidence, meaning], Sureness::Likely)
     })

@@ -19,8 +19,7 @@ pub(super) const CAUSE: Cause = Cause {
 fn in_dump(context: &DumpContext<'_>) -> Option<Diagnosis> {
     let suspect = context.suspect()?;
     let updates = Updates::from_suspect(context, &suspect)?;
-    let own = updates.suspect_update()?;
-    let is_lost = own.lost_side().is_some();
+    let is_lost = updates.suspect_update()?.lost_side().is_some();
     if is_lost || !is_of_most(&updates) || gradient_reduction::explains(context, &suspect) {
         return None;
     }
@@ -31,7 +30,7 @@ fn in_dump(context: &DumpContext<'_>) -> Option<Diagnosis> {
         .with("count", others)
         .with("of", updates.all.len())
         .with("parameters", updates.names(is_other));
-    let evidence = own.note(evidence.with("since", step));
+    let evidence = updates.note(evidence);
     let gradients =
         (compared > 0).then(|| Statement::new("gradients-agreed").with("step", step).with("compared", compared));
     let parts = updates.parts().and_then(parts_statement);
@@ -42,10 +41,7 @@ fn in_dump(context: &DumpContext<'_>) -> Option<Diagnosis> {
     let sureness = if compared > 0 { Sureness::Likely } else { Sureness::Possible };
     let diagnosis = Diagnosis::new(&CAUSE, suspect.culprit.tensor.as_str(), sureness).because(evidence);
     let diagnosis = diagnosis.because_all(parts).because_all(factor).because_all(gradients);
-    Some(match advice {
-        Some(advice) => diagnosis.advise(advice),
-        None => diagnosis,
-    })
+    Some(diagnosis.advise(advice))
 }
 
 /// States which part of the updates differs, where it is one alone: that of the gradient, or the decay.

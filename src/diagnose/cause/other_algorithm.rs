@@ -106,10 +106,7 @@ fn in_dump(context: &DumpContext<'_>) -> Option<Diagnosis> {
         .map(|cut| Statement { facts: cut.facts.clone(), ..Statement::new("cut-at-largest") });
     let advised = advised.or(cut);
     let diagnosis = Diagnosis::new(&CAUSE, place, sureness).because(agree).because_all(patterns);
-    Some(match advised {
-        Some(pattern) => diagnosis.advise(pattern),
-        None => diagnosis,
-    })
+    Some(diagnosis.advise(advised))
 }
 
 /// An input that is part of the graph, is no weight and was made by no dumped operation: code between two dumped calls

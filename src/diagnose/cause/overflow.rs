@@ -60,7 +60,7 @@ fn outside_statement(op: &str, outside: OutsideDomain) -> Statement {
     Statement::new(code).with("api", api).with("end", outside.end).with("bound", outside.bound)
 }
 
-fn on_both_sides(context: &DumpContext<'_>) -> Option<Diagnosis> {
+fn on_both_sides<'a>(context: &DumpContext<'a>) -> Option<Diagnosis> {
     let suspect = context.suspect().filter(|suspect| suspect.has_finding_of(&[&dump_rules::NON_FINITE_DIFFERS]))?;
     if saturated_side(&suspect).is_some() {
         return None;
@@ -78,17 +78,15 @@ fn on_both_sides(context: &DumpContext<'_>) -> Option<Diagnosis> {
         let evidence = Statement::new("non-finite-input").with("side", side).with("op", op);
         return Some(Diagnosis::new(&CAUSE, place, Sureness::Likely).because(evidence));
     }
-    let of_side = |both: ValuePair<'_>| {
-        if side == "candidate" { is_recorded_broken(both.candidate) } else { is_recorded_broken(both.baseline) }
-    };
-    let spreads = suspect.inputs().any(of_side);
+    let of_side = |both: ValuePair<'a>| if side == "candidate" { both.candidate } else { both.baseline };
+    let spreads = suspect.inputs().map(of_side).any(is_recorded_broken);
     let (code, sureness) =
         if spreads { ("non-finite-spreads", Sureness::Likely) } else { ("overflow-begins", Sureness::Certain) };
-    let broken = if side == "candidate" { suspect.value.candidate } else { suspect.value.baseline };
-    let evidence = Statement::new(code).with("side", side).with("op", op).with("broken", broken_as(broken));
+    let broken = broken_as(of_side(suspect.value));
+    let evidence = Statement::new(code).with("side", side).with("op", op).with("broken", broken);
     let diagnosis = Diagnosis::new(&CAUSE, place, sureness).because(evidence);
     let inputs = suspect.inputs().filter(|both| both.kind == TensorKind::Input);
-    let records = inputs.filter_map(|both| if side == "candidate" { both.candidate } else { both.baseline }.record());
+    let records = inputs.map(of_side).filter_map(|leaf| leaf.record());
     let exponent = domain::exponent(suspect.candidate);
     match domain::outside_domain(op, records, exponent).filter(|_| !spreads) {
         Some(outside) => Some(

@@ -146,7 +146,7 @@ fn of_indices(context: &DumpContext<'_>, suspect: &Suspect<'_>) -> Option<Diagno
     let evidence = Statement::new(INDICES_UNSEEN).with("tensor", labels).with("op", suspect.culprit.op.as_str());
     let diagnosis =
         Diagnosis::new(&CAUSE, suspect.culprit.tensor.as_str(), Sureness::Possible).because(evidence.clone());
-    Some(if is_loss_of_labels(suspect) { diagnosis.advise(evidence) } else { diagnosis })
+    Some(diagnosis.advise(is_loss_of_labels(suspect).then_some(evidence)))
 }
 
 /// An integer input of many elements that nothing dumped made and of which neither data nor a checksum was recorded.

@@ -68,10 +68,9 @@ pub(super) fn of_input_gradient<'p>(
     pairs: &'p [MonitorRowPair],
 ) -> Option<(&'p str, &'p MonitorRowPair)> {
     let (module, _) = pair.candidate.name.split_once(".input").filter(|_| pair.key.kind == MonitorKind::ActvGrad)?;
-    let own = |pair: &MonitorRowPair| (pair.key.kind, pair.key.model, pair.key.stage, pair.key.micro_step);
     let is_output = |other: &&MonitorRowPair| {
         let rest = other.candidate.name.strip_prefix(module);
-        own(other) == own(pair) && rest.is_some_and(|rest| rest.starts_with(".output"))
+        is_beside(other, pair) && rest.is_some_and(|rest| rest.starts_with(".output"))
     };
     let mut outputs = pairs.iter().filter(is_output);
     // Of several outputs it is not known which one the gradient comes from.
@@ -125,8 +124,7 @@ mod tests {
 /// its own output `pair` does.
 pub(super) fn types_around<'a>(pair: &MonitorRowPair, pairs: &'a [MonitorRowPair]) -> Option<(&'a str, usize)> {
     let (module, _) = pair.candidate.name.split_once(".output").filter(|_| pair.key.kind == MonitorKind::Actv)?;
-    let own = |pair: &MonitorRowPair| (pair.key.kind, pair.key.model, pair.key.stage, pair.key.micro_step);
-    let near = || pairs.iter().filter(|other| own(other) == own(pair));
+    let near = || pairs.iter().filter(|other| is_beside(other, pair));
     let is_input = |other: &&MonitorRowPair| {
         other.candidate.name.strip_prefix(module).is_some_and(|rest| rest.starts_with(".input"))
     };
@@ -135,4 +133,10 @@ pub(super) fn types_around<'a>(pair: &MonitorRowPair, pairs: &'a [MonitorRowPair
     let differ = [pair.baseline.dtype.as_deref(), pair.candidate.dtype.as_deref()];
     let alike = near().filter(|other| other.candidate.name.contains(".output") && types(other) == differ).count();
     baseline.filter(|_| baseline == candidate).map(|input| (input, alike.saturating_sub(1)))
+}
+
+/// Whether two rows are of one kind and of one computation.
+fn is_beside(one: &MonitorRowPair, other: &MonitorRowPair) -> bool {
+    let of = |pair: &MonitorRowPair| (pair.key.kind, pair.key.model, pair.key.stage, pair.key.micro_step);
+    of(one) == of(other)
 }

@@ -34,6 +34,15 @@ fn a_traceback_gives_rank_frame_and_step() {
 }
 
 #[test]
+fn an_error_of_the_device_names_its_kernel() {
+    let found = error(
+        "record\nTraceback (most recent call last):\n  File \"/work/model.py\", line 1082, in train\nRuntimeError: Sync stream failed
+EE9999: Inner Error!\n        [FINAL]Task run failed, device_id=0, fault kernel_name=MatMul_op7, program id=0",
+    );
+    assert_eq!((found.code.as_deref(), found.kernel.as_deref()), (Some("EE9999"), Some("MatMul_op7")));
+}
+
+#[test]
 fn an_error_that_was_caught_or_is_of_closing_down_ended_nothing() {
     for text in [
         &format!("{RANK_14}\nrecord"),

@@ -414,7 +414,8 @@ impl Builder<'_> {
         let elsewhere = facts.get("other").and_then(Value::as_str).map(str::to_owned);
         let other = culprit
             .zip(elsewhere.as_deref())
-            .and_then(|(culprit, elsewhere)| elsewhere.strip_suffix(culprit.tensor.strip_prefix(&culprit.op)?));
+            .and_then(|(culprit, elsewhere)| elsewhere.strip_suffix(culprit.tensor.strip_prefix(&culprit.op)?))
+            .filter(|other| Some(*other) != elsewhere.as_deref());
         if let Some(other) = other {
             facts.insert("other_op", safe(self.tensor_name(finding.check, short_name(other))?));
         }

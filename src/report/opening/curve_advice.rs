@@ -156,12 +156,8 @@ fn other_floors(unit: &CurveUnit) -> Option<[f64; 2]> {
     const PART: usize = 10;
     const FEWEST: usize = 5;
     const RATIO: f64 = 2.0;
-    let level = |values: &[Option<Number>]| {
-        let last = values.get(values.len().checked_sub((values.len() / PART).max(FEWEST))?..)?;
-        let known: Vec<f64> = last.iter().flatten().map(|value| value.0).filter(|value| value.is_finite()).collect();
-        #[allow(clippy::cast_precision_loss, reason = "a few points")]
-        (known.len() == last.len()).then(|| known.iter().sum::<f64>() / known.len() as f64)
-    };
+    let level =
+        |values: &[Option<Number>]| mean(values.get(values.len().checked_sub((values.len() / PART).max(FEWEST))?..)?);
     let floors = [level(&unit.series.baseline)?, level(&unit.series.candidate)?];
     let (low, high) = (floors[0].min(floors[1]), floors[0].max(floors[1]));
     (low > 0.0 && high >= RATIO * low).then_some(floors)
@@ -174,11 +170,6 @@ pub(super) fn level_step(unit: &CurveUnit, jump: u64) -> Option<u64> {
     const POINTS: usize = 5;
     /// Least ratio of the level after the jump to that before it.
     const HIGHER: f64 = 1.02;
-    let mean = |values: &[Option<Number>]| {
-        let known: Vec<f64> = values.iter().flatten().map(|value| value.0).filter(|value| value.is_finite()).collect();
-        #[allow(clippy::cast_precision_loss, reason = "a few points")]
-        (known.len() == POINTS).then(|| known.iter().sum::<f64>() / known.len() as f64)
-    };
     let series = &unit.series;
     let at = series.step.iter().position(|step| *step == jump)?;
     let after = mean(series.candidate.get(at..at + POINTS)?)?;
@@ -188,4 +179,11 @@ pub(super) fn level_step(unit: &CurveUnit, jump: u64) -> Option<u64> {
     let (_, last) = levels.last()?;
     let (place, _) = levels.iter().rfind(|(_, level)| *level >= after).filter(|_| after > HIGHER * last)?;
     series.step.get(*place).copied()
+}
+
+/// Mean of values; `None` where one is missing or not finite.
+fn mean(values: &[Option<Number>]) -> Option<f64> {
+    let known: Vec<f64> = values.iter().flatten().map(|value| value.0).filter(|value| value.is_finite()).collect();
+    #[allow(clippy::cast_precision_loss, reason = "a few points")]
+    (known.len() == values.len()).then(|| known.iter().sum::<f64>() / known.len() as f64)
 }
