@@ -39,7 +39,7 @@ fn exchanged_weights_are_the_headline_and_the_mapping_of_names_is_the_fix() {
     assert!(headline(&english).contains("Two weights are exchanged on the NPU: "), "{english}");
     assert!(headline(&chinese).contains("NPU 侧有两个权重互换："), "{chinese}");
     assert!(
-        english.contains("**Fix:** Check the mapping of names") && chinese.contains("参数名映射"),
+        english.contains("**Fix:** Correct the mapping of names") && chinese.contains("参数名映射"),
         "{english}{chinese}"
     );
 }
