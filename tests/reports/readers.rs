@@ -45,6 +45,33 @@ fn exchanged_weights_are_the_headline_and_the_mapping_of_names_is_the_fix() {
 }
 
 #[test]
+fn labels_of_which_only_the_ends_were_recorded_are_printed_before_another_dump() {
+    let [english, chinese] = both(&real("d_label_shift"));
+    assert!(headline(&english).contains("The labels of `Functional.cross_entropy.0` probably differ"), "{english}");
+    assert!(headline(&chinese).contains("`Functional.cross_entropy.0` 的标签疑似不同"), "{chinese}");
+    let [first, then] = ["Print the labels", "next-dump"].map(|words| english.find(words).expect("a word"));
+    assert!(first < then, "{english}");
+}
+
+#[test]
+fn a_sum_over_ranks_shows_how_far_the_update_moved_a_parameter() {
+    let [english, chinese] = both(&real("d_grad_sum_hidden"));
+    assert!(english.contains("update after step 0, first seen at "), "{english}");
+    assert!(english.contains("a sum has to be divided by 2, once"), "{english}");
+    assert!(english.contains("(its largest value) after step 0 | 0.00734 | 0.0169 |"), "{english}");
+    assert!(chinese.contains("求和后须除以 2"), "{chinese}");
+}
+
+#[test]
+fn texts_that_the_limit_of_tokens_cuts_say_so() {
+    let [english, chinese] = both(&judged(&["evaluation/gen_cut_short"], "{}"));
+    let told = "40 of 40 generations are cut after 6 tokens on the NPU; the GPU writes 10 to 18";
+    assert!(headline(&english).contains(told), "{english}");
+    assert!(headline(&chinese).contains("40 条生成中有 40 条在第 6 个 token 处被截断"), "{chinese}");
+    assert!(english.contains("Set the same largest number of tokens"), "{english}");
+}
+
+#[test]
 fn a_factor_behind_the_reduction_says_that_gradients_agree_before_it() {
     let [english, chinese] = both(&judged(&["monitor/clip-differs-v1"], "{}"));
     assert!(headline(&english).contains("Reduced gradients are 0.5 times as large on the NPU"), "{english}");

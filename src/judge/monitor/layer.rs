@@ -91,6 +91,27 @@ fn kind_of(module: &str) -> Option<&'static str> {
     KINDS.into_iter().find(|(_, words)| fits(words)).map(|(kind, _)| kind)
 }
 
+/// The type of a module's input, which is the same on both sides, and how many outputs of other modules of the step differ in type as
+/// its own output `pair` does.
+pub(super) fn types_around<'a>(pair: &MonitorRowPair, pairs: &'a [MonitorRowPair]) -> Option<(&'a str, usize)> {
+    let (module, _) = pair.candidate.name.split_once(".output").filter(|_| pair.key.kind == MonitorKind::Actv)?;
+    let near = || pairs.iter().filter(|other| is_beside(other, pair));
+    let is_input = |other: &&MonitorRowPair| {
+        other.candidate.name.strip_prefix(module).is_some_and(|rest| rest.starts_with(".input"))
+    };
+    let types = |pair: &'a MonitorRowPair| [pair.baseline.dtype.as_deref(), pair.candidate.dtype.as_deref()];
+    let [baseline, candidate] = near().find(is_input).map(types)?;
+    let differ = [pair.baseline.dtype.as_deref(), pair.candidate.dtype.as_deref()];
+    let alike = near().filter(|other| other.candidate.name.contains(".output") && types(other) == differ).count();
+    baseline.filter(|_| baseline == candidate).map(|input| (input, alike.saturating_sub(1)))
+}
+
+/// Whether two rows are of one kind and of one computation.
+fn is_beside(one: &MonitorRowPair, other: &MonitorRowPair) -> bool {
+    let of = |pair: &MonitorRowPair| (pair.key.kind, pair.key.model, pair.key.stage, pair.key.micro_step);
+    of(one) == of(other)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -118,25 +139,4 @@ mod tests {
             assert_eq!(kind_of(module), kind, "{module}");
         }
     }
-}
-
-/// The type of a module's input, which is the same on both sides, and how many outputs of other modules of the step differ in type as
-/// its own output `pair` does.
-pub(super) fn types_around<'a>(pair: &MonitorRowPair, pairs: &'a [MonitorRowPair]) -> Option<(&'a str, usize)> {
-    let (module, _) = pair.candidate.name.split_once(".output").filter(|_| pair.key.kind == MonitorKind::Actv)?;
-    let near = || pairs.iter().filter(|other| is_beside(other, pair));
-    let is_input = |other: &&MonitorRowPair| {
-        other.candidate.name.strip_prefix(module).is_some_and(|rest| rest.starts_with(".input"))
-    };
-    let types = |pair: &'a MonitorRowPair| [pair.baseline.dtype.as_deref(), pair.candidate.dtype.as_deref()];
-    let [baseline, candidate] = near().find(is_input).map(types)?;
-    let differ = [pair.baseline.dtype.as_deref(), pair.candidate.dtype.as_deref()];
-    let alike = near().filter(|other| other.candidate.name.contains(".output") && types(other) == differ).count();
-    baseline.filter(|_| baseline == candidate).map(|input| (input, alike.saturating_sub(1)))
-}
-
-/// Whether two rows are of one kind and of one computation.
-fn is_beside(one: &MonitorRowPair, other: &MonitorRowPair) -> bool {
-    let of = |pair: &MonitorRowPair| (pair.key.kind, pair.key.model, pair.key.stage, pair.key.micro_step);
-    of(one) == of(other)
 }
