@@ -35,3 +35,4 @@ pub mod tensor_file;
 pub mod tokens;
 mod torch;
 pub mod weight_sync;
+mod word_search;

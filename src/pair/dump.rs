@@ -141,7 +141,7 @@ fn are_alike(baseline: Operation<'_>, candidate: Operation<'_>) -> bool {
 
 /// The place of a value whose row name needs no normalising; `None` for others.
 fn plain_place(operation: Operation<'_>, index: usize) -> Option<&str> {
-    let row = operation.leaves.get(index)?.row.below_operation();
+    let row = operation.leaves.row(index)?.below_operation();
     (row.starts_with('.') && !row.contains("kwargs")).then_some(row)
 }
 
@@ -255,10 +255,9 @@ impl<'a> Side<'a> {
     fn by_name(&self, candidate: &Side<'_>) -> Option<Partners> {
         let names = self.index_by_name();
         let calls = candidate.dump.operations.len();
-        let detail = Detail::NAME.with_origin();
         let partner = |index: usize| {
             let partner = *names.get(candidate.name(index)?)?;
-            (self.key(partner, detail) == candidate.key(index, detail)).then_some((index, partner))
+            (self.origin(partner) == candidate.origin(index)).then_some((index, partner))
         };
         let partners: Option<Vec<(usize, usize)>> =
             if names.len() == calls { (0..calls).into_par_iter().map(partner).collect() } else { None };
@@ -283,6 +282,13 @@ impl<'a> Side<'a> {
         alike::Sequence { operations: &self.dump.operations, indices, keys }
     }
 
+    /// Where an operation was called: its module, and the hash of the code of its stack.
+    fn origin(&self, index: usize) -> (Option<&'a str>, u64) {
+        let stack = |operation: Operation<'_>| self.dump.stacks.as_ref()?.index(operation.name);
+        let code = self.operation(index).and_then(stack).and_then(|stack| self.codes.get(stack).copied());
+        (self.parent(index), code.unwrap_or(0))
+    }
+
     fn key(&self, index: usize, detail: Detail) -> u64 {
         let mut hash = DefaultHasher::new();
         let (Some(operation), Some(name)) = (self.operation(index), self.names.get(index)) else { return 0 };
@@ -291,9 +297,7 @@ impl<'a> Side<'a> {
             operation.leaves.iter().for_each(|leaf| hash_leaf(leaf, detail, &mut hash));
         }
         if detail.origin {
-            self.parent(index).hash(&mut hash);
-            let stack = self.dump.stacks.as_ref().and_then(|stacks| stacks.index(operation.name));
-            stack.and_then(|stack| self.codes.get(stack)).copied().unwrap_or(0).hash(&mut hash);
+            self.origin(index).hash(&mut hash);
         }
         hash.finish()
     }

@@ -97,7 +97,7 @@ impl<'a> SoFar<'a> {
 
     /// Takes a line. Returns the record of table rows that it ended, if any (rows that no ruler closes), and the line itself.
     fn take(&mut self, text: &[u8], has_end: bool, known: Option<LineFacts>) -> (Option<Record>, Line) {
-        let text = String::from_utf8_lossy(text).into_owned();
+        let text = lines::text_of(text).into_owned();
         let LineFacts { may_tell, has_nul, is_mean, looked } = known.unwrap_or_else(|| LineFacts::from_text(&text));
         let is_other = (may_tell || self.told.is_open()) && self.told.take_line(&text);
         let record = match looked {

@@ -72,6 +72,12 @@ pub(super) struct Form {
     pub(super) body: Body,
 }
 
+impl Form {
+    fn row_of<'a>(&'a self, operation: &'a str) -> RowName<'a> {
+        RowName { operation: if self.is_below_operation { operation } else { "" }, rest: &self.row }
+    }
+}
+
 /// Shared part of a value's content.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Body {
@@ -260,9 +266,12 @@ impl Operations {
     }
 
     fn leaf<'a>(&'a self, operation: &'a str, index: usize) -> Option<Leaf<'a>> {
-        let form = self.forms.get(*self.form_of.get(index)? as usize)?;
-        let row = RowName { operation: if form.is_below_operation { operation } else { "" }, rest: &form.row };
-        Some(Leaf { row, kind: form.kind, value: self.value(&form.body, index)? })
+        let form = self.form(index)?;
+        Some(Leaf { row: form.row_of(operation), kind: form.kind, value: self.value(&form.body, index)? })
+    }
+
+    fn form(&self, index: usize) -> Option<&Form> {
+        self.forms.get(*self.form_of.get(index)? as usize)
     }
 
     fn value<'a>(&'a self, body: &'a Body, index: usize) -> Option<LeafValue<'a>> {
@@ -321,6 +330,11 @@ impl<'a> Leaves<'a> {
     /// The value at an index of the row order.
     pub fn get(self, index: usize) -> Option<Leaf<'a>> {
         if index < self.len { self.records.leaf(self.operation, self.start + index) } else { None }
+    }
+
+    /// Row name of the value at an index of the row order, without the value.
+    pub(crate) fn row(self, index: usize) -> Option<RowName<'a>> {
+        if index < self.len { Some(self.records.form(self.start + index)?.row_of(self.operation)) } else { None }
     }
 
     /// All values in row order.

@@ -1,3 +1,5 @@
+use proptest::prelude::*;
+
 use super::*;
 
 /// The end of a log of these lines, in which `record` stands for a training record.
@@ -139,4 +141,25 @@ fn lines_behind_a_frame_do_not_swallow_what_follows() {
     assert!(lines.take_line("Traceback (most recent call last):") && lines.take_line("File \"a.py\", line 1, in f"));
     let parts = (0..20).filter(|_| lines.take_line("step 3 loss 2.5")).count();
     assert_eq!(parts, BEHIND_FRAME);
+}
+
+proptest::proptest! {
+    #[test]
+    fn the_search_for_words_misses_no_line_about_an_end(
+        parts in proptest::collection::vec(
+            proptest::prop_oneof![
+                1 => "[a-zA-Z0-9 :-]{0,8}",
+                2 => proptest::sample::select(&[
+                    "Traceback", "Error", "Exception", "Interrupt", "EI0002", "E39999", "exitcode", "exit code", "SIGKILL",
+                    "Signal 9", "Killed", "timeout", "Time out", "timed out", "times out", "out of memory", "OutOfMemory",
+                    "Completed", "FINISHED", "exiting", "early stop", "Early-stopping", "train_runtime", "Done",
+                    "end of training", "succeeded", "训练完成",
+                ][..]).prop_map(str::to_owned),
+            ],
+            0..4,
+        ),
+    ) {
+        let line = parts.join(" ");
+        proptest::prop_assert_eq!(EndingLines::may_show_end(&line), HINT.is_match(&line), "{}", line);
+    }
 }

@@ -238,7 +238,7 @@ impl<'a> Parser<'a> {
         Ok(byte)
     }
 
-    fn unexpected(&mut self, wanted: &str) -> Error {
+    pub(super) fn unexpected(&mut self, wanted: &str) -> Error {
         let offset = self.offset();
         let found = match self.buffer.get(self.position) {
             Some(byte) if byte.is_ascii_graphic() => format!("found `{}`", *byte as char),
@@ -254,7 +254,8 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn scalar(&mut self) -> Result<Json> {
+    /// Reads a number or a word.
+    pub(super) fn scalar(&mut self) -> Result<Json> {
         // Fast path: most numbers are completely in the buffer.
         let rest = self.buffer.get(self.position..).unwrap_or_default();
         if let Some(run) = rest.iter().position(|byte| !is_of_word(*byte))

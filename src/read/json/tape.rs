@@ -12,6 +12,8 @@ pub struct Tape {
     nodes: Vec<Node>,
     /// Texts one after the other.
     texts: String,
+    /// The first keys of each object that is being read, those of the innermost last.
+    keys: Vec<Key>,
     /// Number of repeated keys of objects.
     repeated: u64,
 }
@@ -47,6 +49,7 @@ impl Tape {
     pub fn read(&mut self, parser: &mut Parser<'_>) -> Result<()> {
         self.nodes.clear();
         self.texts.clear();
+        self.keys.clear();
         self.repeated = 0;
         self.value(parser)
     }
@@ -71,10 +74,11 @@ impl Tape {
                 self.nodes.push(Node::Text(text));
                 Ok(())
             }
-            _ => {
-                self.nodes.push(Node::Scalar(parser.value()?));
+            Some(_) => {
+                self.nodes.push(Node::Scalar(parser.scalar()?));
                 Ok(())
             }
+            None => Err(parser.unexpected("a value")),
         }
     }
 
@@ -90,7 +94,7 @@ impl Tape {
         let start = self.nodes.len();
         self.nodes.push(Node::Object(0));
         parser.open(b'{')?;
-        let mut keys = Keys::default();
+        let mut keys = Keys { first: self.keys.len(), many: None };
         if parser.peek()? != Some(b'}') {
             loop {
                 parser.expect_key()?;
@@ -101,6 +105,7 @@ impl Tape {
             }
         }
         parser.close(b'}')?;
+        self.keys.truncate(keys.first);
         self.close(start, Node::Object(self.nodes.len()));
         Ok(())
     }
@@ -141,13 +146,36 @@ impl Tape {
     }
 }
 
-/// Keys of one object while it is read, with the indices of their nodes.
-#[derive(Default)]
+/// A key of an object, and the index of its node.
+#[derive(Clone, Copy, Debug)]
+struct Key {
+    /// Its first bytes, which tell nearly all keys apart without a look at the texts.
+    prefix: u64,
+    text: Span,
+    place: usize,
+}
+
+impl Key {
+    fn new(tape: &Tape, text: Span, place: usize) -> Self {
+        let bytes = tape.at(text).as_bytes();
+        let few = || bytes.iter().fold(0, |word, byte| word << 8 | u64::from(*byte));
+        Self { prefix: bytes.first_chunk().map_or_else(few, |first| u64::from_be_bytes(*first)), text, place }
+    }
+
+    fn is_same(&self, other: &Self, tape: &Tape) -> bool {
+        let len = self.text.end - self.text.start;
+        self.prefix == other.prefix
+            && len == other.text.end - other.text.start
+            && (len <= size_of::<u64>() || tape.at(self.text) == tape.at(other.text))
+    }
+}
+
+/// Keys of one object while it is read.
 struct Keys {
-    first: [(Span, usize); Self::FEW],
-    len: usize,
+    /// Index of its first key in [`Tape::keys`].
+    first: usize,
     /// Further keys of a large object.
-    many: HashMap<String, usize>,
+    many: Option<HashMap<String, usize>>,
 }
 
 impl Keys {
@@ -155,22 +183,22 @@ impl Keys {
     const FEW: usize = 16;
 
     /// Adds a key, or returns the index of the node if the key is already present.
-    fn insert(&mut self, tape: &Tape, text: Span, place: usize) -> Option<usize> {
-        let wanted = tape.at(text);
-        let few = self.first.get(..self.len).unwrap_or_default();
-        let known = few.iter().find(|(known, _)| tape.at(*known) == wanted).map(|(_, place)| *place);
-        let known = known.or_else(|| self.many.get(wanted).copied());
-        if known.is_some() {
-            return known;
+    fn insert(&mut self, tape: &mut Tape, text: Span, place: usize) -> Option<usize> {
+        let key = Key::new(tape, text, place);
+        let few = tape.keys.get(self.first..).unwrap_or_default();
+        if let Some(known) = few.iter().find(|known| known.is_same(&key, tape)) {
+            return Some(known.place);
         }
-        match self.first.get_mut(self.len) {
-            Some(free) => {
-                *free = (text, place);
-                self.len += 1;
-            }
-            None => drop(self.many.insert(wanted.to_owned(), place)),
+        if few.len() < Self::FEW {
+            tape.keys.push(key);
+            return None;
         }
-        None
+        let many = self.many.get_or_insert_default();
+        let known = many.get(tape.at(text)).copied();
+        if known.is_none() {
+            many.insert(tape.at(text).to_owned(), place);
+        }
+        known
     }
 }
 

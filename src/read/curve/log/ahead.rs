@@ -172,7 +172,7 @@ impl Piece {
 
     fn look(&mut self, bytes: &[u8], range: Range<usize>, reader: &mut Reader) {
         let (text, _) = shown(bytes.get(range.clone()).unwrap_or_default());
-        let known = LineFacts::with_values(&String::from_utf8_lossy(text), reader, &mut self.names);
+        let known = LineFacts::with_values(&lines::text_of(text), reader, &mut self.names);
         self.lines.push(Ahead { range, known: Some(known) });
     }
 

@@ -23,8 +23,7 @@ const SIGNS: [(char, &str); 13] = [
 
 /// `line` in plain text; borrowed where it already is.
 pub(super) fn plain(line: &str) -> Cow<'_, str> {
-    let needs_none = |byte: &u8| byte.is_ascii() && *byte != 0x1b && *byte != 0 && *byte != 8;
-    if line.as_bytes().iter().all(needs_none) {
+    if line.is_ascii() && memchr::memchr3(0x1b, 0, 8, line.as_bytes()).is_none() {
         return Cow::Borrowed(line);
     }
     let text = without_codes(line);
