@@ -6,6 +6,8 @@ use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
 use crate::result::finding::{Fact, Finding};
 
 /// Code of the evidence that a value was made by an undumped operation.
+/// A gradient differs although the backward call before it agrees: neither records what made it.
+pub(super) const GRADIENT_UNRECORDED: &str = "gradient-unrecorded";
 pub(super) const MADE_BY_UNDUMPED: &str = "made-by-undumped";
 /// Code of the evidence that a gradient was lost between two operations.
 pub(super) const LOST_IN_GAP: &str = "lost-in-gap";

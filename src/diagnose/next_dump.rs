@@ -8,7 +8,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use serde::Serialize;
 
-use super::evidence::{LOST_IN_GAP, MADE_BY_UNDUMPED, UNSEEN_ORDER};
+use super::evidence::{GRADIENT_UNRECORDED, LOST_IN_GAP, MADE_BY_UNDUMPED, UNSEEN_ORDER};
 use crate::dtype::Dtype;
 use crate::judge::dump::rules as dump_rules;
 use crate::judge::loss::code as curve_rules;
@@ -157,7 +157,7 @@ fn gap_before(diagnoses: &[Diagnosis], culprit: &Culprit) -> Option<String> {
 
 /// The last operation before each gap that a diagnosis found.
 fn gaps<'a>(diagnoses: impl IntoIterator<Item = &'a Diagnosis>) -> impl Iterator<Item = &'a str> {
-    named(diagnoses, &[LOST_IN_GAP, MADE_BY_UNDUMPED], "before")
+    named(diagnoses, &[LOST_IN_GAP, MADE_BY_UNDUMPED, GRADIENT_UNRECORDED], "before")
 }
 
 /// The operation that may have moved the elements of an operand, where a diagnosis found one.

@@ -6,6 +6,7 @@
 //! integers) must be equal. The first suspect in execution order is the culprit.
 
 pub mod alone;
+mod call_in_line;
 mod coverage;
 mod decomposition;
 pub(crate) mod domain;

@@ -33,8 +33,8 @@ type Point = (f64, f64, f64);
 /// The curve a report shows first; `None` where there is none to show.
 ///
 /// If there are many steps, those that differ most are drawn, so that no spike is lost. The format has neither gaps nor lines of different
-/// lengths (each is stretched over the whole axis): where a side is NaN or infinite to the end, both lines end before that; single values
-/// that are not finite are left out. The caption names them. Of a run without a baseline its own line is drawn.
+/// lengths (each is stretched over the whole axis): where a side is NaN or infinite to the end, both lines end before that; at single
+/// values that are not finite a line stays where it was. The caption names them. Of a run without a baseline its own line is drawn.
 ///
 /// # Errors
 /// `Internal` where a phrase cannot be written.
@@ -49,9 +49,7 @@ pub fn loss_chart(result: &GateResult, language: Language) -> Result<Option<Diag
     let both = both.filter_map(|(step, (b, c))| Some((*step, middle.or(*b)?, (*c)?)));
     let both: Vec<Point> = both.collect();
     let (sound, end) = without_broken_end(&both);
-    // A value that is not finite has no height; where nearly all are such, lines at the bottom still show the steps.
-    let finite: Vec<Point> = sound.iter().filter(|point| point.1.is_finite() && point.2.is_finite()).copied().collect();
-    let points = telling(if finite.len() > 1 { &finite } else { sound });
+    let points = telling(&held(sound));
     let ends = ends::usual_range(points.iter().flat_map(|point| [point.1, point.2]));
     let Some((((first, ..), (last, ..)), (low, high))) = points.first().zip(points.last()).zip(ends) else {
         return Ok(None);
@@ -76,7 +74,8 @@ pub fn loss_chart(result: &GateResult, language: Language) -> Result<Option<Diag
         plain(top),
         line(|point| point.2),
     );
-    Ok(Some(Diagram { chart, caption: caption(unit, result, language, end)? }))
+    let is_bottom = points.iter().any(|point| !point.1.is_finite() || !point.2.is_finite());
+    Ok(Some(Diagram { chart, caption: caption(unit, result, language, (end, is_bottom))? }))
 }
 
 /// The points before the first one from which on a side is not finite to the end, and the last step of those; all points where there is no
@@ -91,8 +90,27 @@ fn without_broken_end(points: &[Point]) -> (&[Point], Option<f64>) {
     }
 }
 
-/// The first diverging step and the steps that are not finite, in words; `end` is the last drawn step where the lines end before those.
-fn caption(unit: &CurveUnit, result: &GateResult, language: Language, end: Option<f64>) -> Result<String> {
+/// The points, of which a side that is not finite keeps its last finite value, or takes its first one. Where a side has none, it stays as
+/// it is, and its line is drawn at the bottom.
+fn held(points: &[Point]) -> Vec<Point> {
+    let finite = |value: &f64| value.is_finite();
+    let mut baseline = points.iter().map(|point| point.1).find(finite);
+    let mut candidate = points.iter().map(|point| point.2).find(finite);
+    let keep = |value: f64, last: &mut Option<f64>| {
+        *last = if value.is_finite() { Some(value) } else { *last };
+        last.unwrap_or(value)
+    };
+    points.iter().map(|point| (point.0, keep(point.1, &mut baseline), keep(point.2, &mut candidate))).collect()
+}
+
+/// The first diverging step and the steps that are not finite, in words; `end` is the last drawn step where the lines end before those,
+/// and `is_bottom` tells whether a side without any finite value is drawn.
+fn caption(
+    unit: &CurveUnit,
+    result: &GateResult,
+    language: Language,
+    (end, is_bottom): (Option<f64>, bool),
+) -> Result<String> {
     let writer = Writer::from_result(result, language, TextTarget::Markdown);
     let mut said = Vec::new();
     let first_broken = unit.non_finite_steps.first().copied();
@@ -102,7 +120,7 @@ fn caption(unit: &CurveUnit, result: &GateResult, language: Language, end: Optio
     if let Some(step) = unit.non_finite_steps.first() {
         let (key, end) =
             (if end.is_some() { "diagram_ends" } else { "diagram_not_finite" }, end.map(|step| safe(plain(step))));
-        said.push(writer.phrase(key, &context! { step, count => unit.non_finite_steps.len(), end })?);
+        said.push(writer.phrase(key, &context! { step, count => unit.non_finite_steps.len(), end, is_bottom })?);
     }
     // A Chinese sentence needs no space before it.
     Ok(said.join(if language == Language::Zh { "" } else { " " }))

@@ -1,12 +1,16 @@
 //! The forward pass agrees, the backward pass does not: a backward kernel, or a hook on gradients.
 
-use super::super::context::DumpContext;
+use super::super::context::{DumpContext, Suspect};
 use super::super::curves::{RunCurves, relative_differences};
 use super::super::entry::Cause;
-use super::super::evidence::finding_as_evidence;
+use super::super::evidence::{GRADIENT_UNRECORDED, finding_as_evidence};
+use super::input_differs::call_before;
+use crate::judge::dump::rules as dump_rules;
 use crate::judge::loss::code as curve_rules;
 use crate::judge::loss::start::BACKWARD_NOISE;
 use crate::kind::TensorKind;
+use crate::read::dump::name::{Direction, OpName};
+use crate::read::frame::{StackFrame, innermost_model_frame, innermost_user_frame};
 use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
 use crate::result::finding::{Fact, Finding};
 
@@ -29,11 +33,43 @@ pub(super) const CAUSE: Cause = Cause {
 
 fn in_dump(context: &DumpContext<'_>) -> Option<Diagnosis> {
     let suspect = context.suspect().filter(|suspect| suspect.is_backward())?;
+    if let Some(diagnosis) = of_unrecorded(context, &suspect) {
+        return Some(diagnosis);
+    }
     let evidence = Statement::new("forward-agrees").with("op", suspect.culprit.op.as_str());
     // A parameter's gradient is recorded without the call that made it, and no other cause covers it.
     let is_of_parameter = suspect.value.kind == TensorKind::ParameterGradient;
     let sureness = if is_of_parameter { Sureness::Likely } else { Sureness::Possible };
     Some(Diagnosis::new(&CAUSE, suspect.culprit.tensor.as_str(), sureness).because(evidence))
+}
+
+/// A gradient that arrives differently although the backward call before agrees: what ran between the two was not recorded.
+fn of_unrecorded(context: &DumpContext<'_>, suspect: &Suspect<'_>) -> Option<Diagnosis> {
+    let is_given = !suspect.is_result() && suspect.has_finding_of(&[&dump_rules::INPUT_DIFFERS]);
+    let before = call_before(context, suspect)
+        .filter(|before| is_given && OpName::parse(before).direction == Some(Direction::Backward))?;
+    let op = suspect.culprit.op.as_str();
+    let (own, other) = (forward_frame(context, op), forward_frame(context, &before));
+    let mut advice = Statement::new("input-of-backward").with("before", before.as_str()).with("op", op);
+    if let (Some(own), Some(other)) = (own, other)
+        && own.file == other.file
+    {
+        let file = own.file.rsplit(['/', '\\']).next().unwrap_or(&own.file);
+        let (from, to) = (own.line.min(other.line), own.line.max(other.line));
+        let place = if from == to { format!("{file}:{from}") } else { format!("{file}:{from}-{to}") };
+        advice = advice.with("place", place);
+    }
+    let evidence = Statement::new(GRADIENT_UNRECORDED).with("before", before).with("op", op);
+    let diagnosis = Diagnosis::new(&CAUSE, suspect.culprit.tensor.as_str(), Sureness::Likely);
+    Some(diagnosis.because(evidence.with("error", suspect.error())).advise(advice))
+}
+
+/// The line of the model that calls the forward of a backward operation.
+fn forward_frame(context: &DumpContext<'_>, backward: &str) -> Option<StackFrame> {
+    let name = OpName::parse(backward);
+    let forward = format!("{}.{}.forward", name.base, name.call?);
+    let stack = context.input.candidate.stacks.as_ref()?.get(&forward)?;
+    innermost_user_frame(stack).or_else(|| innermost_model_frame(stack))
 }
 
 fn in_curves(curves: &RunCurves<'_>) -> Option<Diagnosis> {

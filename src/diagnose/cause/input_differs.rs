@@ -44,10 +44,9 @@ fn in_dump(context: &DumpContext<'_>) -> Option<Diagnosis> {
     let op = suspect.culprit.op.as_str();
     let evidence = Statement::new("leaf-input").with("op", op).with("error", suspect.error());
     let diagnosis = Diagnosis::new(&CAUSE, suspect.culprit.tensor.as_str(), Sureness::Likely).because(evidence);
+    // A gradient is none of the run's inputs.
     if suspect.is_backward() {
-        return Some(
-            Diagnosis { sureness: Sureness::Possible, ..diagnosis }.advise(Statement::new("input-of-backward")),
-        );
+        return None;
     }
     let table = suspect.value.baseline.record().and_then(|record| inverse_frequency_base(&record));
     Some(match table {

@@ -23,6 +23,7 @@ use crate::judge::dump::limits::band_of_dtype;
 use crate::judge::dump::rules as dump_rules;
 use crate::judge::operators::arguments::formula_arguments;
 use crate::kind::TensorKind;
+use crate::pair::dump::argument_of;
 use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
 
 pub(super) const CAUSE: Cause =
@@ -63,7 +64,12 @@ fn in_dump(context: &DumpContext<'_>) -> Option<Diagnosis> {
         return Some(diagnosis.advise(Statement::new("batch-norm-mode-first").with("op", suspect.culprit.op.as_str())));
     }
     if let Some(formula) = formula::fitting_formula(context, &suspect, data.as_deref()) {
-        let arguments = formula_arguments(&suspect.culprit.op);
+        // What the call gives already cannot be given.
+        let operations = &context.input.candidate.operations;
+        let given = suspect.candidate.leaves.iter().filter_map(|leaf| argument_of(suspect.candidate, leaf, operations));
+        let given: Vec<String> = given.collect();
+        let mut arguments = formula_arguments(&suspect.culprit.op);
+        arguments.retain(|argument| given.iter().all(|given| given != argument));
         let action = Statement::new("other-formula").with("op", suspect.culprit.op.as_str());
         let action = if arguments.is_empty() { action } else { action.with("arguments", arguments) };
         // A constant fitted to a few statistics is only one guess among many.

@@ -18,8 +18,8 @@ use crate::judge::dump::rules as dump_rules;
 use crate::judge::loss::code as curve_rules;
 use crate::judge::tokens::rules::NON_FINITE;
 use crate::kind::TensorKind;
-use crate::read::dump::Leaf;
 use crate::read::dump::name::OpName;
+use crate::read::dump::{Leaf, TensorRecord};
 use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
 use crate::verdict::Side;
 
@@ -97,9 +97,27 @@ fn on_both_sides<'a>(context: &DumpContext<'a>) -> Option<Diagnosis> {
                 let advice = Statement::new("broken-by-itself").with("op", op).with("largest", largest);
                 diagnosis.advise(advice.with("exponential", u64::from(overflows_in_half(&suspect, largest))))
             }
-            None => diagnosis,
+            None => match far_from_range(&suspect, side).filter(|_| !spreads) {
+                Some(largest) => {
+                    diagnosis.advise(Statement::new("broken-within-range").with("op", op).with("largest", largest))
+                }
+                None => diagnosis,
+            },
         }),
     }
+}
+
+/// The largest number that the sound side of an operation in fp16 reads or makes, where it is far below the type's range: equal inputs
+/// give no sum beyond it.
+fn far_from_range<'a>(suspect: &Suspect<'a>, broken_side: &str) -> Option<f64> {
+    /// Share of the range that numbers stay below.
+    const SHARE: f64 = 64.0;
+    let is_half = suspect.value.baseline.record()?.element == Some(Dtype::F16);
+    let sound = |both: ValuePair<'a>| if broken_side == "candidate" { both.baseline } else { both.candidate };
+    let ends = |record: TensorRecord<'_>| [record.max, record.min].map(|end| end.as_f64().map(f64::abs));
+    let records = suspect.inputs().chain([suspect.value]).filter_map(|both| sound(both).record());
+    let largest = records.flat_map(ends).try_fold(0.0, |largest: f64, end| end.map(|end| largest.max(end)))?;
+    (is_half && largest > 0.0 && largest <= f16::MAX.to_f64() / SHARE).then_some(largest)
 }
 
 /// The largest input of an operation in a wide type, where it is far from any overflow.

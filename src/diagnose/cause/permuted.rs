@@ -41,7 +41,9 @@ fn in_dump(context: &DumpContext<'_>) -> Option<Diagnosis> {
         let evidence =
             Statement::new("values-in-other-order").with("tensor", place).with("elements", data.baseline.len());
         let diagnosis = Diagnosis::new(&CAUSE, place, Sureness::Certain).because(evidence);
-        let order = order_of(&data, tolerance).or_else(|| exchanged(&data, baseline.shape, tolerance));
+        let order = transposed(&data, baseline.shape, tolerance)
+            .or_else(|| order_of(&data, tolerance))
+            .or_else(|| exchanged(&data, baseline.shape, tolerance));
         let is_gathered = order.as_ref().is_some_and(|order| is_rolled_by_ranks(context, order));
         let exchange = order.clone().filter(|order| order.is_any(&["order-exchanged"]));
         let diagnosis = diagnosis.because_all(order);
@@ -120,6 +122,21 @@ fn is_permuted(data: &DataPair, tolerance: f64) -> bool {
     distinct * 4 > count && baseline.iter().zip(&candidate).all(|pair| !is_off(pair))
 }
 
+/// States that the last two axes are exchanged, in each matrix of a batch; of a matrix with other sides, that its memory holds the
+/// transposed one.
+fn transposed(data: &DataPair, shape: &[u64], tolerance: f64) -> Option<Statement> {
+    let [.., rows, columns] = *shape else { return None };
+    let (rows, columns) = (usize::try_from(rows).ok()?, usize::try_from(columns).ok()?);
+    let matrix = rows.checked_mul(columns).filter(|matrix| *matrix > 0 && rows > 1 && columns > 1)?;
+    let is_moved = |(place, value): (usize, &f64)| {
+        let (first, within) = (place / matrix * matrix, place % matrix);
+        let source = first + within % rows * columns + within / rows;
+        data.baseline.get(source).is_some_and(|expected| (expected - value).abs() <= tolerance)
+    };
+    let is_transposed = data.candidate.iter().enumerate().all(is_moved);
+    is_transposed.then(|| Statement::new("order-transposed").with("rows", rows).with("columns", columns))
+}
+
 /// The order in words, where it is a common one.
 fn order_of(data: &DataPair, tolerance: f64) -> Option<Statement> {
     let (count, width) = (data.baseline.len(), data.width);
@@ -129,9 +146,6 @@ fn order_of(data: &DataPair, tolerance: f64) -> Option<Statement> {
             data.baseline.get(source(place)).is_some_and(|expected| (expected - value).abs() <= tolerance)
         })
     };
-    if height == width && matches(&|place| place % width * width + place / width) {
-        return Some(Statement::new("order-transposed").with("rows", height).with("columns", width));
-    }
     let first = *data.candidate.first()?;
     let starts = data.baseline.iter().enumerate().filter(|(_, value)| (*value - first).abs() <= tolerance);
     for start in starts.map(|(place, _)| place).take(8) {
@@ -192,12 +206,22 @@ mod tests {
     fn a_transposed_and_a_rolled_matrix_are_named() {
         let code = |data: &DataPair| {
             assert!(is_permuted(data, 1e-9));
-            order_of(data, 1e-9).map(|statement| statement.code).unwrap_or_default()
+            let order = transposed(data, &[6, 6], 1e-9).or_else(|| order_of(data, 1e-9));
+            order.map(|statement| statement.code).unwrap_or_default()
         };
         assert_eq!(code(&moved(6, 36, |place| place % 6 * 6 + place / 6)), "order-transposed");
         assert_eq!(code(&moved(6, 36, |place| (place + 6) % 36)), "order-rolled-rows");
         assert_eq!(code(&moved(6, 36, |place| place / 6 * 6 + (place + 1) % 6)), "order-rolled-columns");
         assert_eq!(code(&moved(6, 36, |place| 35 - place)), "");
+    }
+
+    #[test]
+    fn transposed_matrices_of_a_batch_are_named() {
+        // Two matrices of 3 × 4, each read by columns.
+        let by_columns = moved(4, 24, |place| place / 12 * 12 + place % 12 % 3 * 4 + place % 12 / 3);
+        assert!(transposed(&by_columns, &[2, 3, 4], 1e-9).is_some());
+        assert!(transposed(&by_columns, &[2, 4, 3], 1e-9).is_none());
+        assert!(transposed(&moved(4, 24, |place| 23 - place), &[2, 3, 4], 1e-9).is_none());
     }
 
     #[test]

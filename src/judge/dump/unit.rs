@@ -6,6 +6,7 @@ mod names;
 mod preset;
 mod profile;
 
+use super::call_in_line::call_in_line;
 use super::coverage::{self, Census};
 use super::flow::{LeafFlow, OperationFlow, UncountedTensors, UnitContext, UnitFlow};
 pub use super::input::UnitInput;
@@ -241,6 +242,9 @@ impl<'a> View<'a> {
                 .with("limit", suspect.flow.limit)
                 .with("received", suspect.input_error)
                 .with("suspects", total);
+            if let Some(call) = call_in_line(self.input.candidate, suspect.operation.name) {
+                finding = finding.with("call", call);
+            }
             if let Some(tool) = self.input.candidate.tool {
                 finding = finding.with("tool", tool.as_str());
             }

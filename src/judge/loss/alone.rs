@@ -200,7 +200,9 @@ fn non_finite(pair: &CurvePair<'_>, results: &mut RuleResults) {
     results.add_outcome(outcome.noting(Note::at_step(Note::FROM_STEP, first)));
     if let Some(first) = first {
         results.add_finding(&code::NON_FINITE, |finding| {
-            finding.with("count", count).with("step", first.to_string()).with("to_the_end", u64::from(lasts))
+            let is_nan = values.iter().all(|value| value.is_finite() || value.is_nan());
+            let finding = finding.with("count", count).with("step", first.to_string());
+            finding.with("to_the_end", u64::from(lasts)).with("is_nan", u64::from(is_nan))
         });
     }
 }

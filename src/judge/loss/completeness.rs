@@ -170,7 +170,9 @@ fn non_finite(pair: &CurvePair<'_>, results: &mut RuleResults) {
     if let Some(first) = first {
         let code = if is_speed { &code::NON_FINITE_SPEED } else { &code::NON_FINITE };
         results.add_finding(code, |finding| {
-            finding.with_severity(severity).with("count", of_candidate.len()).with("step", first.to_string())
+            let is_nan = points.iter().all(|(_, b, c)| !b.is_finite() || c.is_finite() || c.is_nan());
+            let finding = finding.with_severity(severity).with("count", of_candidate.len());
+            finding.with("step", first.to_string()).with("is_nan", u64::from(is_nan))
         });
     }
 }

@@ -1,6 +1,6 @@
 //! A culprit in the opening: its words in a headline, its place, and the numbers of both sides.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use minijinja::{Value, context};
 
@@ -374,7 +374,24 @@ impl Builder<'_> {
         let mut facts: BTreeMap<&str, Value> = told.collect();
         facts.insert("where", finding.place.clone().into());
         self.add_words(&mut facts, finding.facts.get("side"), finding, culprit)?;
+        if facts.contains_key("own") {
+            facts.insert("ranks", Value::from(self.ranks_alike(finding)));
+        }
         Ok(facts)
+    }
+
+    /// Ranks of findings like this one: of its rule and step, with the same facts present.
+    fn ranks_alike(&self, finding: &Finding) -> Vec<u64> {
+        let is_like = |other: &&Finding| {
+            other.code == finding.code
+                && other.facts.get("step") == finding.facts.get("step")
+                && other.facts.keys().eq(finding.facts.keys())
+        };
+        let rank = |other: &Finding| match other.facts.get("rank") {
+            Some(Fact::Count(rank)) => Some(*rank),
+            _ => None,
+        };
+        self.result.counting().filter(is_like).filter_map(rank).collect::<BTreeSet<u64>>().into_iter().collect()
     }
 
     /// Words beside the facts: the operation as a subject, types and shapes of both sides, the other side.
@@ -397,7 +414,7 @@ impl Builder<'_> {
         let plain = if without_direction(op) == short { plain } else { short };
         facts.insert("operation", safe(self.tensor_name(finding.check, plain)?));
         facts.insert("is_backward", is_backward.into());
-        let code = culprit.and_then(frame_of).and_then(|frame| expression(&frame.code));
+        let code = culprit.and_then(|culprit| self.call_of(culprit));
         let name = self.writer.name(code.as_deref().unwrap_or(short));
         // A headline begins with the tensor, and has the parameter in its middle.
         for (key, is_first) in [("tensor", true), ("parameter", false)] {

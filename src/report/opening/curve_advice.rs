@@ -77,10 +77,32 @@ impl Builder<'_> {
         let first = unit.series.step.first().filter(|_| is_finite && self.first_loss(&place).is_some());
         if let Some(step) = first {
             let floors = other_floors(unit).map(|floors| floors.to_vec());
-            return self.phrase("next_first_loss", context! { step, then, floors }).map(Some);
+            let norms = self.shifted_norms(unit).filter(|_| floors.is_none());
+            return self.phrase("next_first_loss", context! { step, then, floors, norms }).map(Some);
         }
         let Some([before, step]) = self.jump_of(unit) else { return Ok(None) };
         self.phrase("next_jump", context! { step, before, then, level_step => level_step(unit, step) }).map(Some)
+    }
+
+    /// Gradient norms of the run of `unit` that lie on one side from the first step on: those of the first step, and at how many steps.
+    fn shifted_norms(&self, unit: &CurveUnit) -> Option<Value> {
+        /// Fewest steps, and the least share of them on one side.
+        const FEWEST: usize = 10;
+        const SHARE: f64 = 0.95;
+        /// Least difference of the first norms: another order of sums moves them by far less.
+        const APART: f64 = 0.05;
+        let mut norms = curves(&self.result.checks).filter(|other| other.role == Some(Role::GradNorm));
+        let norms = norms.find(|other| other.run == unit.run && other.rank == unit.rank)?;
+        let pairs = norms.series.baseline.iter().zip(&norms.series.candidate);
+        let pairs: Option<Vec<[f64; 2]>> =
+            pairs.map(|(baseline, candidate)| Some([baseline.as_ref()?.0, candidate.as_ref()?.0])).collect();
+        let pairs = pairs.filter(|pairs| pairs.len() >= FEWEST)?;
+        let [baseline, candidate] = *pairs.first()?;
+        let is_lower = candidate < baseline;
+        let count = pairs.iter().filter(|[baseline, candidate]| (candidate < baseline) == is_lower).count();
+        #[allow(clippy::cast_precision_loss, reason = "a share needs no exact count")]
+        let is_shifted = count as f64 >= SHARE * pairs.len() as f64 && (candidate - baseline).abs() > APART * baseline;
+        is_shifted.then(|| context! { baseline, candidate, is_lower, count, of => pairs.len() })
     }
 
     /// The last step up to which a curve agrees, and the one at which it parts at once.

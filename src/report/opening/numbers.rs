@@ -99,6 +99,13 @@ impl Builder<'_> {
         finding.map_or(self.result.verdict, |finding| finding.severity.verdict())
     }
 
+    /// The call of the culprit's line that it stands for.
+    pub(super) fn call_of(&self, culprit: &Culprit) -> Option<String> {
+        let of_line = frame_of(culprit).and_then(|frame| expression(&frame.code));
+        let finding = || self.result.findings.iter().find(|finding| culprit.stands_for(finding));
+        of_line.or_else(|| finding()?.text("call").map(str::to_owned))
+    }
+
     /// The value in words: `gradient of weight, out of h[order]`.
     pub(super) fn what(&self, culprit: &Culprit) -> Result<String> {
         let backward = OpName::parse(&culprit.op).direction == Some(Direction::Backward);
@@ -112,7 +119,7 @@ impl Builder<'_> {
             TensorKind::ParameterGradient => "row_parameter-gradient",
             _ => "row_plain",
         };
-        let code = frame_of(culprit).and_then(|frame| expression(&frame.code));
+        let code = self.call_of(culprit);
         let name = match matches!(of, TensorKind::Parameter | TensorKind::ParameterGradient) {
             true => parameter_name(culprit),
             false => code.unwrap_or_else(|| short_name(named_op(culprit)).to_owned()),
