@@ -102,6 +102,31 @@ impl<'a> Trace<'a> {
         self.appearances(record).rfind(is_output)
     }
 
+    /// The last call before `order` whose result may hold this value as a part: of a small multiple of its elements, and with the same
+    /// largest or smallest value.
+    pub(super) fn whole_made(&self, record: &TensorRecord<'_>, order: usize) -> Option<Appearance<'a>> {
+        /// Parts that a result may be cut into, and calls that are searched for it.
+        const PARTS: std::ops::RangeInclusive<u64> = 2..=8;
+        const REACH: usize = 128;
+        let (elements, max, min) = fingerprint(record)?;
+        let holds = |leaf: &Leaf<'_>| {
+            let whole = leaf.record().as_ref().and_then(fingerprint);
+            whole.is_some_and(|(all, largest, smallest)| {
+                elements > 0
+                    && all.is_multiple_of(elements)
+                    && PARTS.contains(&(all / elements))
+                    && (largest == max || smallest == min)
+            })
+        };
+        let orders = (order.saturating_sub(REACH)..order).rev();
+        orders.into_iter().find_map(|order| {
+            let pair = &self.input.comparison.operations.get(order)?.pair;
+            let operation = operation_of(self.input, pair, self.side)?;
+            let leaf = operation.leaves.iter().find(|leaf| leaf.kind == TensorKind::Output && holds(leaf))?;
+            Some(Appearance { order, operation, leaf })
+        })
+    }
+
     /// The first operation before `order` that made this value, which later ones only handed on.
     pub(super) fn first_made(&self, record: &TensorRecord<'_>, order: usize) -> Option<Appearance<'a>> {
         let is_output = |one: &Appearance<'a>| one.order < order && matches!(one.leaf.kind, TensorKind::Output);

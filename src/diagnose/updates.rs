@@ -108,12 +108,7 @@ impl Updates {
         const FEWEST: usize = 6;
         /// Share of the difference that may be left.
         const LEFT: f64 = 0.02;
-        let telling = self.all.iter().filter_map(|update| {
-            let (baseline, candidate) = (pick(&update.baseline, 2), pick(&update.candidate, 2));
-            let unit = pick(&update.rounding, 2);
-            let is_telling = unit > 0.0 && baseline.abs().max(candidate.abs()) > 8.0 * unit;
-            is_telling.then(|| [baseline / unit, update.mean / unit, candidate / unit])
-        });
+        let telling = self.telling_means().map(|([baseline, candidate], mean)| [baseline, mean, candidate]);
         let telling: Vec<[f64; 3]> = telling.collect();
         let sum = |of: fn(&[f64; 3]) -> f64| telling.iter().map(of).sum::<f64>();
         let (bb, bm, mm) = (sum(|[b, ..]| b * b), sum(|[b, m, _]| b * m), sum(|[_, m, _]| m * m));
@@ -135,7 +130,35 @@ impl Updates {
         factors.sort_by(f64::total_cmp);
         let middle = *factors.get(factors.len() / 2)?;
         let near = factors.iter().filter(|factor| (*factor / middle - 1.0).abs() <= SCATTER).count();
-        (factors.len() >= FEWEST && near * 4 >= factors.len() * 3 && (middle - 1.0).abs() > SCATTER).then_some(middle)
+        let is_clear = factors.len() >= FEWEST && near * 4 >= factors.len() * 3 && (middle - 1.0).abs() > SCATTER;
+        if is_clear { Some(middle) } else { self.rough_factor() }
+    }
+
+    /// The factor of all updates by least squares over the means, each in units of its rounding, where it leaves little and is far
+    /// from 1.
+    fn rough_factor(&self) -> Option<f64> {
+        /// Fewest parameters, the share of the difference that may be left, and the least factor or one over it.
+        const FEWEST: usize = 6;
+        const LEFT: f64 = 0.2;
+        const FAR: f64 = 1.5;
+        let telling: Vec<[f64; 2]> =
+            self.telling_means().map(|([baseline, candidate], _)| [baseline, candidate]).collect();
+        let sum = |of: fn(&[f64; 2]) -> f64| telling.iter().map(of).sum::<f64>();
+        let factor = sum(|[b, c]| b * c) / sum(|[b, _]| b * b);
+        let left: f64 = telling.iter().map(|[b, c]| (c - factor * b).powi(2)).sum();
+        let is_rough = left <= LEFT * LEFT * sum(|[b, c]| (c - b) * (c - b));
+        (telling.len() >= FEWEST && is_rough && !(1.0 / FAR..FAR).contains(&factor) && factor > 0.0).then_some(factor)
+    }
+
+    /// Distances by which the mean of each parameter moved on both sides, and the mean before, in units of its rounding; of those that
+    /// moved by enough to tell.
+    fn telling_means(&self) -> impl Iterator<Item = ([f64; 2], f64)> {
+        self.all.iter().filter_map(|update| {
+            let (baseline, candidate) = (pick(&update.baseline, 2), pick(&update.candidate, 2));
+            let unit = pick(&update.rounding, 2);
+            let is_telling = unit > 0.0 && baseline.abs().max(candidate.abs()) > 8.0 * unit;
+            is_telling.then(|| ([baseline / unit, candidate / unit], update.mean / unit))
+        })
     }
 }
 
@@ -264,6 +287,17 @@ mod tests {
         assert!(updates.all.iter().all(|update| update.is_different() == Some(true)));
         let equal = Updates { all: vec![update(moved(1e-3), moved(1e-3))], own: 0, since: 0 };
         assert_eq!(equal.factor(), None);
+        // Means that scatter around twice the baseline's, as with Adam.
+        let scattered = |apart: f64| {
+            let all = (1..9_u8).map(|place| {
+                let mean = (f64::from(place) * 1.7).sin() * 1e-6;
+                let factor = 2.0 + apart * (f64::from(place) * 2.3).cos();
+                update([0.0, 0.0, mean, 0.0], [0.0, 0.0, factor * mean, 0.0])
+            });
+            Updates { all: all.collect(), own: 0, since: 0 }.factor()
+        };
+        assert!(scattered(0.1).is_some_and(|factor| (factor - 2.0).abs() < 0.1));
+        assert_eq!(scattered(1.5), None);
         assert_eq!(equal.all[0].is_different(), Some(false));
     }
 }

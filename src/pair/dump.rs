@@ -282,7 +282,7 @@ impl<'a> Side<'a> {
         alike::Sequence { operations: &self.dump.operations, indices, keys }
     }
 
-    /// Where an operation was called: its module, and the hash of the code of its stack.
+    /// Module that called an operation, and the hash of the code of its stack.
     fn origin(&self, index: usize) -> (Option<&'a str>, u64) {
         let stack = |operation: Operation<'_>| self.dump.stacks.as_ref()?.index(operation.name);
         let code = self.operation(index).and_then(stack).and_then(|stack| self.codes.get(stack).copied());

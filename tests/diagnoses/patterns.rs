@@ -3,6 +3,7 @@
 use crate::diagnoses::made::{Op, Pair, Stat, op, stat};
 use crate::diagnoses::{advice, causes, evidence};
 use precision_gate::result::GateResult;
+use precision_gate::result::diagnosis::Sureness;
 
 /// The result of one operation that differs, behind one that agrees.
 fn differing(name: &str, inputs: &[Stat], baseline: &Stat, candidate: &Stat) -> GateResult {
@@ -92,6 +93,39 @@ fn nan_outside_of_a_domain_is_told_with_the_end_of_the_input() {
     assert_eq!(told("Torch.log.0.forward", &stat(3.0, 0.3, 1.0, 9.0)), within("broken-by-itself"));
     assert_eq!(told("Torch.exp.0.forward", &stat(3.0, -0.3, 1.0, 9.0)), within("broken-by-itself"));
     assert_eq!(told("Torch.exp.0.forward", &stat(300.0, -0.3, 1.0, 900.0)), within("overflow"));
+}
+
+#[test]
+fn infinity_in_fp16_far_below_its_range_is_no_matter_of_range() {
+    let told = |largest: f64| {
+        let half = |max: f64, min: f64| stat(max, min, 0.05, 14.4).dtype("torch.float16");
+        let inputs = [half(2.9, -2.7), half(0.74, -0.71)];
+        let result =
+            differing("Functional.linear.0.forward", &inputs, &half(largest, -1.4), &half(f64::INFINITY, -1.4));
+        advice(&result).to_owned()
+    };
+    assert_eq!(told(1.4), "broken-within-range");
+    assert_eq!(told(6.2e4), "overflow");
+}
+
+#[test]
+fn a_gradient_that_no_call_records_is_sought_between_two_backward_calls() {
+    let (input, weight) = (stat(2.3, -2.5, 0.1, 13.4), stat(0.31, -0.31, 0.001, 2.3).trained());
+    let side = |received: f64| {
+        let gradient = stat(0.132, -0.15, 0.001, 0.42);
+        vec![
+            op("Functional.linear.0.forward", &[input.clone(), weight.clone()], &[stat(1.5, -1.8, -0.17, 10.5)]),
+            op("Tensor.index_add_.0.forward", &[stat(1.5, -1.1, -0.17, 9.5)], &[stat(1.7, -1.8, -0.17, 11.5)]),
+            op("Tensor.index_add_.0.backward", std::slice::from_ref(&gradient), std::slice::from_ref(&gradient)),
+            op("Functional.linear.0.backward", &[stat(received, -0.12, 0.01, 0.4)], &[stat(received, -0.2, 0.01, 0.6)]),
+        ]
+    };
+    let result = both(&side(0.11), &side(0.33));
+    let told = (causes(&result)[0], evidence(&result), advice(&result));
+    assert_eq!(told, ("gradient-only", vec!["gradient-unrecorded"], "input-of-backward"));
+    let sureness = |result: &GateResult| result.diagnoses[0].sureness;
+    assert_eq!(sureness(&result), Sureness::Likely);
+    assert_eq!(sureness(&both(&side(0.11), &side(0.111))), Sureness::Possible);
 }
 
 #[test]

@@ -72,13 +72,19 @@ fn texts_that_the_limit_of_tokens_cuts_say_so() {
 }
 
 #[test]
-fn a_factor_behind_the_reduction_says_that_gradients_agree_before_it() {
+fn norms_that_are_a_limit_on_both_sides_say_how_far_gradients_are_clipped() {
     let [english, chinese] = both(&judged(&["monitor/clip-differs-v1"], "{}"));
-    assert!(headline(&english).contains("Reduced gradients are 0.5 times as large on the NPU"), "{english}");
-    assert!(headline(&english).ends_with("before the reduction they agree"), "{english}");
-    assert!(headline(&chinese).contains("GPU 侧的 0.5 倍（规约前一致）"), "{chinese}");
-    let [first, clip] = ["sum or mean", "clip norm"].map(|words| english.find(words).expect("a word"));
-    assert!(first < clip && clip < english.find("loss scale").expect("a word"), "{english}");
+    let told = "Gradients are clipped to a norm of 0.25 on the NPU and of 0.5 on the GPU";
+    assert!(headline(&english).contains(told), "{english}");
+    assert!(headline(&chinese).contains("梯度裁剪范数不同：NPU 侧 0.25，GPU 侧 0.5"), "{chinese}");
+    assert!(english.contains("Set the same clip norm"), "{english}");
+}
+
+#[test]
+fn a_call_on_a_line_with_several_is_named() {
+    let [english, chinese] = both(&real("k_garbage_tail"));
+    assert!(headline(&english).contains("`self.gate_proj(x)` returns a different result on the NPU"), "{english}");
+    assert!(headline(&chinese).contains("`self.gate_proj(x)`"), "{chinese}");
 }
 
 #[test]
@@ -87,7 +93,7 @@ fn an_optimizer_that_is_another_is_told_of_all_its_parameters_and_compared_from_
     assert!(headline(&english).contains("All ") && headline(&english).contains(" parameters move "), "{english}");
     assert!(headline(&chinese).contains("全部 "), "{chinese}");
     let next = english.lines().find(|line| line.starts_with("**Next:**")).expect("a next step");
-    assert!(next.starts_with("**Next:** Compare learning rate"), "{next}");
+    assert!(next.starts_with("**Next:** Print the learning rate of this step"), "{next}");
 }
 
 #[test]

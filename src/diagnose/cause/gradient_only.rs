@@ -5,6 +5,8 @@ use super::super::curves::{RunCurves, relative_differences};
 use super::super::entry::Cause;
 use super::super::evidence::{GRADIENT_UNRECORDED, finding_as_evidence};
 use super::input_differs::call_before;
+use crate::dtype::Dtype;
+use crate::judge::dump::limits::band_of_dtype;
 use crate::judge::dump::rules as dump_rules;
 use crate::judge::loss::code as curve_rules;
 use crate::judge::loss::start::BACKWARD_NOISE;
@@ -60,7 +62,10 @@ fn of_unrecorded(context: &DumpContext<'_>, suspect: &Suspect<'_>) -> Option<Dia
         advice = advice.with("place", place);
     }
     let evidence = Statement::new(GRADIENT_UNRECORDED).with("before", before).with("op", op);
-    let diagnosis = Diagnosis::new(&CAUSE, suspect.culprit.tensor.as_str(), Sureness::Likely);
+    // A smaller error may come from a narrower type in what was not recorded.
+    let is_wrong = suspect.error() > band_of_dtype(Some(Dtype::BF16)).wrong;
+    let sureness = if is_wrong { Sureness::Likely } else { Sureness::Possible };
+    let diagnosis = Diagnosis::new(&CAUSE, suspect.culprit.tensor.as_str(), sureness);
     Some(diagnosis.because(evidence.with("error", suspect.error())).advise(advice))
 }
 

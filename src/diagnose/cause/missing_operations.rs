@@ -10,7 +10,7 @@ use super::super::trace::Trace;
 use crate::compare::dump::OperationComparison;
 use crate::judge::dump::rules as dump_rules;
 use crate::kind::TensorKind;
-use crate::read::dump::Dump;
+use crate::read::dump::{Dump, TensorRecord};
 use crate::read::frame::{StackFrame, innermost_model_frame, innermost_user_frame};
 use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
 use crate::result::finding::{Fact, Finding};
@@ -123,7 +123,27 @@ fn gap_behind_value<'a>(context: &DumpContext<'a>, suspect: &Suspect<'a>) -> Opt
     };
     match lacks(Side::Candidate) {
         Some(names) => Some([Vec::new(), names]),
-        None => lacks(Side::Baseline).map(|names| [names, Vec::new()]),
+        None => lacks(Side::Baseline)
+            .map(|names| [names, Vec::new()])
+            .or_else(|| maker_of_whole(context, &traces, suspect, [&baseline, &candidate])),
+    }
+}
+
+/// An operation that only one side runs and whose result holds the culprit's input as a part (half of a head, one of several chunks),
+/// where another operation's holds it on the other side. Listed as in [`gap_before`].
+fn maker_of_whole<'a>(
+    context: &DumpContext<'a>,
+    traces: &PerSide<Trace<'a>>,
+    suspect: &Suspect<'a>,
+    [baseline, candidate]: [&TensorRecord<'_>; 2],
+) -> Option<[Vec<&'a str>; 2]> {
+    let of_baseline = traces[Side::Baseline].whole_made(baseline, suspect.order)?;
+    let of_candidate = traces[Side::Candidate].whole_made(candidate, suspect.order)?;
+    let pair = |order: usize| context.input.comparison.operations.get(order).map(|comparison| comparison.pair);
+    match (pair(of_baseline.order)?.candidate(), pair(of_candidate.order)?.baseline()) {
+        (_, None) => Some([vec![of_candidate.operation.name], Vec::new()]),
+        (None, _) => Some([Vec::new(), vec![of_baseline.operation.name]]),
+        _ => None,
     }
 }
 

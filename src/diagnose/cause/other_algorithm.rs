@@ -13,12 +13,14 @@ use super::super::formula;
 use super::super::order;
 use super::super::pattern::{OTHER_PLACES, OTHER_ROWS, SUM_LOST, patterns};
 use super::super::updates::Updates;
+use super::super::value_pair::ValuePair;
 use super::super::values::DataPair;
 use super::input_differs::{advice_of_undumped, call_before, is_in_graph};
 use super::missing_operations::{explains, replaced_operation};
 use super::optimizer_differs::is_of_most;
 use super::reduced_precision::operands;
 use super::wrong_weights_or_data::unseen_indices;
+use crate::dtype::Dtype;
 use crate::judge::dump::limits::band_of_dtype;
 use crate::judge::dump::rules as dump_rules;
 use crate::judge::operators::arguments::formula_arguments;
@@ -57,6 +59,11 @@ fn in_dump(context: &DumpContext<'_>) -> Option<Diagnosis> {
     let code = if suspect.value.kind == TensorKind::Value { "saved-value" } else { "same-call" };
     let agree = Statement::new(code).with("op", suspect.culprit.op.as_str()).with("error", suspect.error());
     let agree = if data.is_none() { agree.with("statistics", 1_u64) } else { agree };
+    // Statistics of complex numbers are those of their magnitudes.
+    let is_complex =
+        |both: ValuePair<'_>| both.candidate.record().and_then(|record| record.element).is_some_and(Dtype::is_complex);
+    let is_half_seen = data.is_none() && suspect.inputs().any(is_complex);
+    let agree = if is_half_seen { agree.with("complex", 1_u64) } else { agree };
     let api = suspect.name.base.to_ascii_lowercase();
     let is_batch_norm = api.contains("batch_norm") || api.contains("batchnorm");
     if is_batch_norm && suspect.error() > OF_MODE && !suspect.is_backward() {
@@ -97,7 +104,7 @@ fn in_dump(context: &DumpContext<'_>) -> Option<Diagnosis> {
     }
     let is_sum = suspect.value.records().is_some_and(|(record, _)| record.elements() == 1);
     let is_unseen = is_sum && unseen_indices(context, &suspect).is_some();
-    let is_plain = suspect.has_finding_of(&[&dump_rules::OUTPUT_DIVERGES]) && !is_unseen;
+    let is_plain = suspect.has_finding_of(&[&dump_rules::OUTPUT_DIVERGES]) && !is_unseen && !is_half_seen;
     let sureness = if is_plain { Sureness::Likely } else { Sureness::Possible };
     let patterns = patterns(&suspect);
     if let Some(order) = order::unseen_order(context, &suspect).filter(|_| patterns.is_empty()) {
@@ -160,7 +167,7 @@ fn cancelling(suspect: &Suspect<'_>) -> Option<f64> {
     let (max, min, mean) = (record.max.as_f64()?, record.min.as_f64()?, record.mean.as_f64()?);
     // A range spans about four standard deviations.
     let ratio = mean.abs() / ((max - min) / 4.0);
-    let dtype = crate::dtype::Dtype::parse(record.dtype)?;
+    let dtype = Dtype::parse(record.dtype)?;
     let lost = ratio * ratio * dtype.unit_roundoff();
     (ratio.is_finite() && lost > band_of_dtype(Some(dtype)).noise).then_some(ratio)
 }

@@ -8,6 +8,7 @@ use super::super::faults::FAULTS;
 use super::super::location::location;
 use super::super::shard::{fills_shards, wrong_ranks};
 use super::super::trace::Trace;
+use super::super::updates::Updates;
 use super::super::values::count_of;
 use super::missing_operations::explains;
 use super::other_tensor;
@@ -59,7 +60,10 @@ fn in_dump(context: &DumpContext<'_>) -> Option<Diagnosis> {
         });
     }
     if let Some(evidence) = other_tensor::values_of_another(context, &suspect).filter(|_| is_weight(&suspect)) {
-        let advice = advice_for_other(&evidence);
+        // A weight that was right at the step before was loaded right.
+        let since = Updates::from_suspect(context, &suspect).map(|updates| updates.since);
+        let overwritten = |since: u64| Statement::new("overwritten-since").with("since", since);
+        let advice = since.map_or_else(|| advice_for_other(&evidence), overwritten);
         return Some(Diagnosis::new(&CAUSE, place, Sureness::Certain).because_all(evidence).advise(advice));
     }
     if !is_other_weight(&suspect) {

@@ -9,8 +9,7 @@ use super::super::context::{DumpContext, Suspect};
 use super::super::entry::Cause;
 use super::super::evidence::LOST_IN_GAP;
 use super::super::trace::Trace;
-use super::super::value_pair::operations_of;
-use super::super::value_pair::values_of;
+use super::super::value_pair::{ValuePair, operations_of, values_of};
 use crate::judge::loss::code as curve_rules;
 use crate::kind::TensorKind;
 use crate::read::dump::name::OpName;
@@ -44,13 +43,22 @@ const PICKS: [&str; 9] = [
 fn in_dump(context: &DumpContext<'_>) -> Option<Diagnosis> {
     let suspect = context.suspect().filter(|suspect| suspect.is_backward())?;
     let side = zero_side(&suspect)?;
-    let diagnosis = Diagnosis::new(&CAUSE, suspect.culprit.tensor.as_str(), Sureness::Certain)
-        .because(Statement::new("zeros-on-one-side").with("side", side).with("op", suspect.culprit.op.as_str()));
+    let diagnosis =
+        Diagnosis::new(&CAUSE, suspect.culprit.tensor.as_str(), Sureness::Certain).because(zeros(&suspect, side));
     Some(if suspect.is_result() {
         dumped(diagnosis, context, &suspect)
     } else {
         in_a_gap(diagnosis, context, &suspect)
     })
+}
+
+/// States which side returns zeros: the whole result, or the culprit alone among others that are none.
+fn zeros(suspect: &Suspect<'_>, side: &str) -> Statement {
+    let statement = Statement::new("zeros-on-one-side").with("side", side).with("op", suspect.culprit.op.as_str());
+    let leaf = |both: ValuePair<'_>| is_zero(if side == "candidate" { both.candidate } else { both.baseline });
+    let results = suspect.values().filter(|both| both.kind == TensorKind::Output);
+    let is_alone = results.filter_map(leaf).any(|is_zero| !is_zero) && suspect.is_result();
+    if is_alone { statement.with("tensor", suspect.culprit.tensor.as_str()) } else { statement }
 }
 
 /// The side whose gradient is all zero, where the other's is not.

@@ -650,6 +650,11 @@ fn finding_of(defect: &Defect, cause: Cause, culprit: &Culprit, pair: &MonitorRo
     if let Some(factor) = cause.factor {
         finding = finding.with("factor", factor);
     }
+    for (name, norm) in ["clip_baseline", "clip_candidate"].into_iter().zip(cause.clipped.into_iter().flatten()) {
+        if norm.is_limit {
+            finding = finding.with(name, norm.norm);
+        }
+    }
     for (name, count) in [("unreduced", cause.unreduced), ("own", cause.own)] {
         if count > 0 {
             finding = finding.with(name, count);

@@ -17,7 +17,7 @@ use crate::report::writer::safe;
 use crate::report::{causes, checks, compared, curve, evaluation, next_dump, performance};
 use crate::result::diagnosis::{Diagnosis, Sureness};
 use crate::result::finding::{Fact, Finding};
-use crate::result::unit::{Check, CulpritKind, CurveUnit, curves, dumps, profile_place};
+use crate::result::unit::{AnyUnit, Check, CulpritKind, CurveUnit, curves, dumps, profile_place};
 use crate::verdict::{CheckId, Severity, Verdict};
 
 /// Content of a row: its subject, its cells of both sides, and words after its verdict.
@@ -59,7 +59,17 @@ impl Builder<'_> {
 
     fn told_of_wrong(&self, check: &Check, name: String) -> Result<Told> {
         let curve = curve::leading_curve(self.result).filter(|_| curve::has_curves(check) && !self.result.is_alone());
+        let is_ahead = |finding: &&Finding, unit: &CurveUnit| {
+            finding.is(&curve_rules::ORDER) && finding.place == unit.name() && finding.facts.contains_key("ahead")
+        };
         if let Some(unit) = curve {
+            if let Some(ahead) = self.result.counting().find(|finding| is_ahead(finding, unit)) {
+                let facts = ["side", "ahead"]
+                    .into_iter()
+                    .filter_map(|name| Some((name, self.writer.fact(name, ahead.facts.get(name)?))));
+                let note = self.writer.phrase("row_ahead", &facts.collect::<Value>())?;
+                return Ok(Told { what: name, sides: None, note });
+            }
             let (what, sides, note) = self.wrong_curve(unit)?;
             return Ok(Told { what, sides: Some(sides), note });
         }

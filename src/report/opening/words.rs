@@ -87,9 +87,13 @@ pub(super) fn cut_line(line: &str, argument: &str) -> String {
     let keyword = format!("{argument}=");
     let found = line.find(&keyword).and_then(|at| line.get(..at)).filter(|_| !argument.is_empty());
     let end = found.map_or(0, |before| before.chars().count() + keyword.chars().count() + VALUE).clamp(MOST, count);
-    let start = end - MOST;
+    // A name is not cut at the start where it is short.
+    let is_of_name = |sign: &char| sign.is_alphanumeric() || matches!(sign, '_' | '.');
+    let name =
+        line.chars().take(end - MOST).collect::<Vec<_>>().iter().rev().take_while(|sign| is_of_name(sign)).count();
+    let start = end - MOST - if name <= VALUE { name } else { 0 };
     let cut = |is_cut: bool| if is_cut { "…" } else { "" };
-    let shown: String = line.chars().skip(start).take(MOST).collect();
+    let shown: String = line.chars().skip(start).take(end - start).collect();
     format!("{}{shown}{}", cut(start > 0), cut(end < count))
 }
 
