@@ -6,6 +6,7 @@ use super::value_pair::{ValuePair, operations_of, values_of};
 use crate::compare::dump::bounds_of_sums;
 use crate::dtype::Dtype;
 use crate::kind::TensorKind;
+use crate::median::upper_median;
 use crate::result::diagnosis::Statement;
 
 /// Share of an update that healthy runs may differ by; noise in tiny gradients turns some elements of a parameter, not most.
@@ -125,29 +126,33 @@ impl Updates {
 
     /// The constant that the candidate's updates are of the baseline's, where most parameters agree on one.
     pub(super) fn factor(&self) -> Option<f64> {
+        self.shared_factor().or_else(|| self.rough_factor())
+    }
+
+    /// The factor that most parameters share.
+    fn shared_factor(&self) -> Option<f64> {
         const FEWEST: usize = 3;
         let mut factors: Vec<f64> = self.all.iter().filter_map(Update::factor).collect();
         factors.sort_by(f64::total_cmp);
         let middle = *factors.get(factors.len() / 2)?;
         let near = factors.iter().filter(|factor| (*factor / middle - 1.0).abs() <= SCATTER).count();
         let is_clear = factors.len() >= FEWEST && near * 4 >= factors.len() * 3 && (middle - 1.0).abs() > SCATTER;
-        if is_clear { Some(middle) } else { self.rough_factor() }
+        is_clear.then_some(middle)
     }
 
-    /// The factor of all updates by least squares over the means, each in units of its rounding, where it leaves little and is far
-    /// from 1.
+    /// The factor that most means share roughly, where it is far from 1: means of small updates are near their rounding, and Adam scales
+    /// each element by itself.
     fn rough_factor(&self) -> Option<f64> {
-        /// Fewest parameters, the share of the difference that may be left, and the least factor or one over it.
+        /// Fewest parameters, the scatter of their factors, and the least factor or one over it.
         const FEWEST: usize = 6;
-        const LEFT: f64 = 0.2;
+        const NEAR: f64 = 0.1;
         const FAR: f64 = 1.5;
-        let telling: Vec<[f64; 2]> =
-            self.telling_means().map(|([baseline, candidate], _)| [baseline, candidate]).collect();
-        let sum = |of: fn(&[f64; 2]) -> f64| telling.iter().map(of).sum::<f64>();
-        let factor = sum(|[b, c]| b * c) / sum(|[b, _]| b * b);
-        let left: f64 = telling.iter().map(|[b, c]| (c - factor * b).powi(2)).sum();
-        let is_rough = left <= LEFT * LEFT * sum(|[b, c]| (c - b) * (c - b));
-        (telling.len() >= FEWEST && is_rough && !(1.0 / FAR..FAR).contains(&factor) && factor > 0.0).then_some(factor)
+        let telling = self.telling_means().filter(|([baseline, _], _)| baseline.abs() > 0.5);
+        let factors: Vec<f64> = telling.map(|([baseline, candidate], _)| candidate / baseline).collect();
+        let middle = upper_median(factors.clone())?;
+        let near = factors.iter().filter(|factor| (*factor / middle - 1.0).abs() <= NEAR).count();
+        let is_rough = factors.len() >= FEWEST && near * 5 >= factors.len() * 3;
+        (is_rough && middle > 0.0 && !(1.0 / FAR..FAR).contains(&middle)).then_some(middle)
     }
 
     /// Distances by which the mean of each parameter moved on both sides, and the mean before, in units of its rounding; of those that

@@ -70,6 +70,14 @@ fn one_weight_of_other_numbers_tells_of_no_optimizer() {
 }
 
 #[test]
+fn a_weight_that_was_right_a_step_before_was_overwritten_and_not_loaded_wrong() {
+    let of_layer = |layer: u8| weight(layer, 0.004);
+    let result = updated(of_layer, |layer| of_layer(if layer == 2 { 1 } else { layer }));
+    assert_eq!((causes(&result)[0], advice(&result)), ("wrong-weights-or-data", "overwritten-since"));
+    assert_eq!(evidence(&result)[0], "tensor-elsewhere");
+}
+
+#[test]
 fn weights_that_stay_are_lost_updates() {
     let all = updated(|layer| weight(layer, 0.004), |layer| weight(layer, 0.0));
     assert_eq!((causes(&all), advice(&all)), (vec!["lost-update"], "step-skipped"));

@@ -82,6 +82,11 @@ fn in_dump(context: &DumpContext<'_>) -> Option<Diagnosis> {
         // A constant fitted to a few statistics is only one guess among many.
         let is_guess = data.is_none() && formula.code == formula::EPSILON;
         let sureness = if is_guess { Sureness::Possible } else { Sureness::Certain };
+        // A parameter's gradient is the sum of a backward pass that it does not record.
+        if suspect.value.kind == TensorKind::ParameterGradient {
+            let action = Statement::new("parameter-gradient-formula").with("tensor", place);
+            return Some(Diagnosis::new(&CAUSE, place, sureness).because(formula).advise(action));
+        }
         let diagnosis = Diagnosis::new(&CAUSE, place, sureness).because(agree).because(formula);
         return Some(diagnosis.advise(action));
     }

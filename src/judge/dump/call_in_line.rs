@@ -41,6 +41,8 @@ const UNRECORDED: [&str; 28] = [
     "view",
 ];
 
+/// Most operations before and after one that a pass over a line makes: no line has so many calls.
+const MOST_CALLS: usize = 16;
 /// Most characters of a call; of a longer one its function is named.
 const MOST_CODE: usize = 40;
 
@@ -60,8 +62,11 @@ pub(super) fn call_in_line(dump: &Dump, operation: &str) -> Option<String> {
         let stack = dump.operations.get(*index).and_then(|one| dump.stacks.as_ref()?.get(one.name));
         stack.is_some_and(|stack| stack.iter().any(|text| StackFrame::parse(text).is_some_and(|other| other == line)))
     };
-    let before = (0..index).rev().take_while(passes).count();
-    let after = (index + 1..dump.operations.len()).take_while(passes).count();
+    let before = (0..index).rev().take(MOST_CALLS).take_while(passes).count();
+    let after = (index + 1..dump.operations.len()).take(MOST_CALLS).take_while(passes).count();
+    if before.max(after) == MOST_CALLS {
+        return None;
+    }
     let mut recorded: Vec<(bool, String)> = Vec::new();
     let mut is_inside = false;
     for one in (index - before..=index + after).filter_map(|index| dump.operations.get(index)) {

@@ -64,10 +64,9 @@ impl Builder<'_> {
         };
         if let Some(unit) = curve {
             if let Some(ahead) = self.result.counting().find(|finding| is_ahead(finding, unit)) {
-                let facts = ["side", "ahead"]
-                    .into_iter()
-                    .filter_map(|name| Some((name, self.writer.fact(name, ahead.facts.get(name)?))));
-                let note = self.writer.phrase("row_ahead", &facts.collect::<Value>())?;
+                let fact = |name: &str| ahead.facts.get(name).map(|fact| self.writer.fact(name, fact));
+                let context = context! { side => fact("side"), ahead => fact("ahead") };
+                let note = self.writer.phrase("row_ahead", &context)?;
                 return Ok(Told { what: name, sides: None, note });
             }
             let (what, sides, note) = self.wrong_curve(unit)?;

@@ -129,7 +129,11 @@ impl Builder<'_> {
         // The first argument of most functions has a name that says nothing.
         let argument = (!argument.is_empty() && !["input", "self"].contains(&argument.as_str()))
             .then(|| safe(self.writer.name(argument)));
-        self.writer.phrase(kind, &context! { name, argument })
+        // Of several gradients the first needs no number.
+        let place = culprit.tensor.strip_prefix(&culprit.op).map(|place| place.trim_start_matches('.'));
+        let place = place.filter(|place| of == TensorKind::Output && backward && *place != "output.0");
+        let place = place.map(|place| safe(self.writer.name(place)));
+        self.writer.phrase(kind, &context! { name, argument, place })
     }
 
     fn telling(&self, baseline: &Shown, candidate: &Shown) -> Result<Option<[String; 2]>> {
