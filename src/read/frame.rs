@@ -78,6 +78,11 @@ pub(crate) fn innermost_user_frame(stack: &[String]) -> Option<StackFrame> {
     stack.iter().filter_map(|text| StackFrame::parse(text)).find(|frame| !frame.is_library())
 }
 
+/// The frame that a reader looks at: the calling line of a library's model, else the innermost one of the user's own code.
+pub(crate) fn calling_frame(stack: &[String]) -> Option<StackFrame> {
+    innermost_model_frame(stack).or_else(|| innermost_user_frame(stack))
+}
+
 /// The innermost frame outside frameworks and Python itself, if it belongs to a library: the calling line of a library's model.
 pub(crate) fn innermost_model_frame(stack: &[String]) -> Option<StackFrame> {
     let is_python = |frame: &StackFrame| frame.file.starts_with('<') || !frame.file.contains("-packages/");

@@ -11,7 +11,7 @@ use crate::compare::operators::OperatorLevel;
 use crate::error::Result;
 use crate::read::json::to_text;
 use crate::report::escape::TextTarget as Format;
-use crate::report::frame::{StackFrame, innermost_model_frame, innermost_user_frame};
+use crate::report::frame::{StackFrame, calling_frame};
 use crate::report::messages::Language;
 use crate::report::summary::tidy;
 use crate::report::view::View;
@@ -68,7 +68,7 @@ fn document(case: &ReproducedCase<'_>, notes: &[String], writer: &Writer) -> Res
     let culprit = case.target.culprit;
     let headline = culprit.map(|_| View::new(result, writer).map(|view| view.opening.headline)).transpose()?;
     let frames = culprit.map(|culprit| culprit.stack.as_slice()).unwrap_or_default();
-    let frame: Option<StackFrame> = innermost_model_frame(frames).or_else(|| innermost_user_frame(frames));
+    let frame: Option<StackFrame> = calling_frame(frames);
     let runs = result.baseline.iter().chain([&result.candidate]);
     let environments: Vec<Environment<'_>> =
         runs.map(|run| Environment { run, versions: versions(case, run) }).collect();

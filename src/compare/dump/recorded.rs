@@ -44,7 +44,7 @@ fn plain(baseline: &Json, candidate: &Json) -> Examined {
 /// Equal values; NaN equals NaN, `1` equals `1.0`, and a device or backend equals its counterpart.
 fn same_plain(baseline: &Json, candidate: &Json) -> bool {
     match (baseline, candidate) {
-        (Json::Float(a), Json::Float(b)) => a.partial_cmp(b) == Some(Ordering::Equal) || (a.is_nan() && b.is_nan()),
+        (Json::Float(a), Json::Float(b)) => is_same_float(*a, *b),
         (Json::Int(_), Json::Float(_)) | (Json::Float(_), Json::Int(_)) => baseline.as_f64() == candidate.as_f64(),
         (Json::Text(a), Json::Text(b)) => {
             a == b || neutral_device(a).is_some_and(|device| neutral_device(b) == Some(device))
@@ -57,11 +57,13 @@ fn same_plain(baseline: &Json, candidate: &Json) -> bool {
 /// Whether two statistics are equal as plain values are.
 fn is_same(baseline: Statistic<'_>, candidate: Statistic<'_>) -> bool {
     match (baseline, candidate) {
-        (Statistic::Float(a), Statistic::Float(b)) => {
-            a.partial_cmp(&b) == Some(Ordering::Equal) || (a.is_nan() && b.is_nan())
-        }
+        (Statistic::Float(a), Statistic::Float(b)) => is_same_float(a, b),
         _ => same_plain(&baseline.json(), &candidate.json()),
     }
+}
+
+fn is_same_float(a: f64, b: f64) -> bool {
+    a.partial_cmp(&b) == Some(Ordering::Equal) || (a.is_nan() && b.is_nan())
 }
 
 /// A device name without the vendor: `cuda:0` and `npu:0` are the same place, `nccl` and `hccl` have the same role.
@@ -123,8 +125,8 @@ fn coverage(baseline: &TensorRecord<'_>, candidate: &TensorRecord<'_>) -> ValueC
         return ValueCoverage::Empty;
     }
     // As nearly all values are.
-    if left.into_iter().chain(right).all(is_finite_float) && baseline.checksum.is_none() && candidate.checksum.is_none()
-    {
+    let is_plain = |record: &TensorRecord<'_>| record.finite_statistics().is_some() && record.checksum.is_none();
+    if is_plain(baseline) && is_plain(candidate) {
         return ValueCoverage::Whole;
     }
     for (side, statistics) in [(Side::Baseline, left), (Side::Candidate, right)] {
@@ -146,10 +148,6 @@ fn coverage(baseline: &TensorRecord<'_>, candidate: &TensorRecord<'_>) -> ValueC
         (None, Some(_)) => ValueCoverage::StatisticMissing(Side::Baseline),
         (None, None) => coverage_of_numbers(left, right),
     }
-}
-
-fn is_finite_float(statistic: Statistic<'_>) -> bool {
-    matches!(statistic, Statistic::Float(value) if value.is_finite())
 }
 
 /// Whether a statistic is a text or a list: anything but a number, a boolean or null.

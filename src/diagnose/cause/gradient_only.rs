@@ -12,7 +12,7 @@ use crate::judge::loss::code as curve_rules;
 use crate::judge::loss::start::BACKWARD_NOISE;
 use crate::kind::TensorKind;
 use crate::read::dump::name::{Direction, OpName};
-use crate::read::frame::{StackFrame, innermost_model_frame, innermost_user_frame};
+use crate::read::frame::{StackFrame, calling_frame};
 use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
 use crate::result::finding::{Fact, Finding};
 
@@ -71,10 +71,9 @@ fn of_unrecorded(context: &DumpContext<'_>, suspect: &Suspect<'_>) -> Option<Dia
 
 /// The line of the model that calls the forward of a backward operation.
 fn forward_frame(context: &DumpContext<'_>, backward: &str) -> Option<StackFrame> {
-    let name = OpName::parse(backward);
-    let forward = format!("{}.{}.forward", name.base, name.call?);
-    let stack = context.input.candidate.stacks.as_ref()?.get(&forward)?;
-    innermost_user_frame(stack).or_else(|| innermost_model_frame(stack))
+    let stacks = context.input.candidate.stacks.as_ref()?;
+    let mut names = OpName::parse(backward).forward_names().into_iter();
+    calling_frame(names.find_map(|name| stacks.get(&name))?)
 }
 
 fn in_curves(curves: &RunCurves<'_>) -> Option<Diagnosis> {

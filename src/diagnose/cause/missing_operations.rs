@@ -11,7 +11,7 @@ use crate::compare::dump::OperationComparison;
 use crate::judge::dump::rules as dump_rules;
 use crate::kind::TensorKind;
 use crate::read::dump::{Dump, TensorRecord};
-use crate::read::frame::{StackFrame, innermost_model_frame, innermost_user_frame};
+use crate::read::frame::{StackFrame, calling_frame};
 use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
 use crate::result::finding::{Fact, Finding};
 use crate::verdict::{PerSide, Severity, Side};
@@ -255,7 +255,7 @@ fn text<'a>(finding: &'a Finding, fact: &str) -> Option<&'a str> {
 
 fn frame(finding: &Finding) -> Option<StackFrame> {
     match finding.facts.get("stack") {
-        Some(Fact::List(stack)) => innermost_model_frame(stack).or_else(|| innermost_user_frame(stack)),
+        Some(Fact::List(stack)) => calling_frame(stack),
         _ => None,
     }
 }

@@ -14,7 +14,7 @@ use crate::judge::loss::code as curve_rules;
 use crate::kind::TensorKind;
 use crate::read::dump::name::OpName;
 use crate::read::dump::{Dump, Leaf};
-use crate::read::frame::{innermost_model_frame, innermost_user_frame};
+use crate::read::frame::calling_frame;
 use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
 
 /// Advice to rewrite an index whose backward pass gives zeros.
@@ -109,8 +109,7 @@ fn forward_sign(dump: &Dump, name: &OpName) -> Option<Statement> {
 
 /// The line of the model, or of the user's own code, that makes a forward call, as `file:line: code`; empty where no stack says.
 fn frame_of(dump: &Dump, forward: &str) -> Option<String> {
-    let stack = dump.stacks.as_ref()?.get(forward)?;
-    let frame = innermost_model_frame(stack).or_else(|| innermost_user_frame(stack))?;
+    let frame = calling_frame(dump.stacks.as_ref()?.get(forward)?)?;
     Some(format!("{}:{} {}", frame.file, frame.line, frame.code))
 }
 

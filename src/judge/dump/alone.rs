@@ -16,7 +16,7 @@ use super::unit::stack_of;
 use crate::compare::convert::largest_finite;
 use crate::dtype::Dtype;
 use crate::kind::TensorKind;
-use crate::read::dump::name::OpName;
+use crate::read::dump::name::{OpName, is_module};
 use crate::read::dump::{DamageKind, Dump, DumpDamage, Leaf, Operation, TensorRecord};
 use crate::result::finding::Finding;
 use crate::result::identity::own_finding;
@@ -197,11 +197,6 @@ impl<'a> Walk<'a> {
         }
         Some(first).filter(|_| depends)
     }
-}
-
-/// Whether an operation is a module, whose record repeats those of the operations inside.
-fn is_module(name: &str) -> bool {
-    ["Module.", "Cell.", "Module_", "Cell_"].iter().any(|start| name.starts_with(start))
 }
 
 /// Key of a record, by which its tensor is recognised again: a hash of type, shape and statistics.

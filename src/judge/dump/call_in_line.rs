@@ -6,8 +6,8 @@
 //! records (views, conversions) and operators count on neither side.
 
 use crate::read::dump::Dump;
-use crate::read::dump::name::{Direction, OpName};
-use crate::read::frame::{StackFrame, innermost_model_frame, innermost_user_frame};
+use crate::read::dump::name::{Direction, OpName, is_module};
+use crate::read::frame::{StackFrame, calling_frame};
 
 /// Methods and functions that are no recorded operation by themselves.
 const UNRECORDED: [&str; 28] = [
@@ -71,8 +71,7 @@ pub(super) fn call_in_line(dump: &Dump, operation: &str) -> Option<String> {
     let mut is_inside = false;
     for one in (index - before..=index + after).filter_map(|index| dump.operations.get(index)) {
         let name = OpName::parse(one.name);
-        let is_module = ["Module.", "Cell."].iter().any(|prefix| name.base.starts_with(prefix));
-        if name.direction != Some(Direction::Forward) || is_module {
+        if name.direction != Some(Direction::Forward) || is_module(one.name) {
             continue;
         }
         if frame(one.name).is_none() {
@@ -92,11 +91,11 @@ pub(super) fn call_in_line(dump: &Dump, operation: &str) -> Option<String> {
 
 /// The line of the model that calls an operation.
 fn line_of(dump: &Dump, operation: &str) -> Option<StackFrame> {
-    let stack = dump.stacks.as_ref()?.get(operation)?;
-    innermost_model_frame(stack).or_else(|| innermost_user_frame(stack))
+    calling_frame(dump.stacks.as_ref()?.get(operation)?)
 }
 
-/// The call of `code`, as callee and whole text, that the operation at `own` stands for, among the operations that one pass over the line recorded.
+/// The call of `code`, as callee and whole text, that the operation at `own` stands for, among those that one pass over the line
+/// recorded.
 fn nth_call<'a>(code: &'a str, apis: &[&str], own: usize) -> Option<(&'a str, &'a str)> {
     let calls = calls(code)?;
     let is_counted = |callee: &str| {

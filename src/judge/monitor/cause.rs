@@ -24,21 +24,13 @@ pub(super) struct Cause {
     pub(super) unreduced: usize,
     /// Number of reduced gradients of the candidate that are the rank's own, unreduced ones.
     pub(super) own: usize,
-    /// Norms over all reduced gradients, baseline and candidate, where they show a limit to which gradients were clipped.
-    pub(super) clipped: Option<[ClippedNorm; 2]>,
-}
-
-/// Norm over all reduced gradients of one side.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct ClippedNorm {
-    pub(super) norm: f64,
-    /// Whether it is a limit as people set it.
-    pub(super) is_limit: bool,
+    /// Norms to which the baseline and the candidate clipped their gradients, where those show one.
+    pub(super) clip_norms: [Option<f64>; 2],
 }
 
 impl From<MonitorCause> for Cause {
     fn from(cause: MonitorCause) -> Self {
-        Self { cause, factor: None, unreduced: 0, own: 0, clipped: None }
+        Self { cause, factor: None, unreduced: 0, own: 0, clip_norms: [None; 2] }
     }
 }
 
@@ -51,8 +43,8 @@ pub(super) fn row_cause(pair: &MonitorRowPair, pairs: &[MonitorRowPair], is_star
         // The first row that differs is a reduced one: the unreduced ones of its step come before it.
         let is_before = |other: &&MonitorRowPair| other.key.kind == MonitorKind::GradUnreduced;
         let unreduced = pairs.iter().filter(is_before).count() * usize::from(kind == MonitorKind::GradReduced);
-        let clipped = clipped_norms(pairs).filter(|_| kind == MonitorKind::GradReduced);
-        return Cause { cause: MonitorCause::Scaled, factor: Some(factor), unreduced, own: 0, clipped };
+        let clip_norms = if kind == MonitorKind::GradReduced { clip_norms(pairs) } else { [None; 2] };
+        return Cause { cause: MonitorCause::Scaled, factor: Some(factor), unreduced, own: 0, clip_norms };
     }
     let has = |kind| pairs.iter().any(|other| other.key.kind == kind);
     let is_reduced = || has(MonitorKind::GradUnreduced) && (!is_alone || has(MonitorKind::Comm));
@@ -71,20 +63,23 @@ pub(super) fn row_cause(pair: &MonitorRowPair, pairs: &[MonitorRowPair], is_star
     .into()
 }
 
-/// The norms over all reduced gradients of both sides, where at least one is a limit: clipping leaves `max_norm`, a number of at most two
-/// digits, less one part in 10^6, and any other norm is that near to one about once in a thousand times.
-fn clipped_norms(pairs: &[MonitorRowPair]) -> Option<[ClippedNorm; 2]> {
+/// The norms over all reduced gradients of both sides that are a limit: clipping leaves `max_norm`, a number of at most two digits, less
+/// one part in 10^6, and any other norm is that near to one about once in a thousand times.
+fn clip_norms(pairs: &[MonitorRowPair]) -> [Option<f64>; 2] {
     const NEAR: f64 = 1e-5;
     let total = |of: fn(&MonitorRowPair) -> &MonitorRow| {
         let reduced = pairs.iter().filter(|pair| pair.key.kind == MonitorKind::GradReduced);
         let squares = reduced.map(|pair| Some(of(pair).statistics.get(Statistic::Norm)?.powi(2)));
-        let norm = squares.sum::<Option<f64>>().map(f64::sqrt).filter(|norm| norm.is_finite() && *norm > 0.0)?;
+        squares.sum::<Option<f64>>().map(f64::sqrt).filter(|norm| norm.is_finite() && *norm > 0.0)
+    };
+    let limit = |norm: f64| {
         let unit = 10_f64.powf(norm.log10().floor() - 1.0);
         let limit = (norm / unit).round() * unit;
-        Some(ClippedNorm { norm: limit, is_limit: (norm / limit - 1.0).abs() <= NEAR })
+        ((norm / limit - 1.0).abs() <= NEAR).then_some(limit)
     };
-    let norms = [total(|pair| &pair.baseline)?, total(|pair| &pair.candidate)?];
-    norms.iter().any(|norm| norm.is_limit).then_some(norms)
+    // A side whose norm is not known may clip as well.
+    let norms = total(|pair| &pair.baseline).zip(total(|pair| &pair.candidate));
+    norms.map_or([None; 2], |(baseline, candidate)| [limit(baseline), limit(candidate)])
 }
 
 /// The number of reduced gradients that the candidate left as they were before the reduction, and the baseline did not.

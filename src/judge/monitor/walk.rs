@@ -650,9 +650,9 @@ fn finding_of(defect: &Defect, cause: Cause, culprit: &Culprit, pair: &MonitorRo
     if let Some(factor) = cause.factor {
         finding = finding.with("factor", factor);
     }
-    for (name, norm) in ["clip_baseline", "clip_candidate"].into_iter().zip(cause.clipped.into_iter().flatten()) {
-        if norm.is_limit {
-            finding = finding.with(name, norm.norm);
+    for (name, norm) in ["clip_baseline", "clip_candidate"].into_iter().zip(cause.clip_norms) {
+        if let Some(norm) = norm {
+            finding = finding.with(name, norm);
         }
     }
     for (name, count) in [("unreduced", cause.unreduced), ("own", cause.own)] {

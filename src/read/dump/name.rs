@@ -34,6 +34,11 @@ pub(crate) struct OpName {
     pub direction: Option<Direction>,
 }
 
+/// Whether an operation is a module, whose record repeats those of the operations inside.
+pub(crate) fn is_module(name: &str) -> bool {
+    ["Module.", "Cell.", "Module_", "Cell_"].iter().any(|start| name.starts_with(start))
+}
+
 impl OpName {
     /// Name of the called function or class: `linear` for `Functional.linear`, the class for a module.
     pub(crate) fn api(&self) -> &str {

@@ -13,7 +13,7 @@ use crate::judge::monitor::rules as monitor_rules;
 use crate::kind::TensorKind;
 use crate::read::dump::name::{Direction, OpName};
 use crate::report::error_place;
-use crate::report::frame::{StackFrame, innermost_model_frame, innermost_user_frame};
+use crate::report::frame::{StackFrame, calling_frame};
 use crate::report::messages::Language;
 use crate::report::phrases;
 use crate::report::reference;
@@ -413,7 +413,6 @@ impl Builder<'_> {
         let short = short_name(op);
         let plain = if without_direction(op) == short { plain } else { short };
         facts.insert("operation", safe(self.tensor_name(finding.check, plain)?));
-        facts.insert("is_backward", is_backward.into());
         let code = culprit.and_then(|culprit| self.call_of(culprit));
         let name = self.writer.name(code.as_deref().unwrap_or(short));
         // A headline begins with the tensor, and has the parameter in its middle.
@@ -535,7 +534,7 @@ fn both_sides(culprit: &Culprit) -> Option<(&Shown, &Shown)> {
 
 /// The line that calls a culprit: that of a model's library where the user's own code only calls the model.
 pub(super) fn frame_of(culprit: &Culprit) -> Option<StackFrame> {
-    innermost_model_frame(&culprit.stack).or_else(|| innermost_user_frame(&culprit.stack))
+    calling_frame(&culprit.stack)
 }
 
 /// Place and text of the line that calls the operation which only one side runs.
