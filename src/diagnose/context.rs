@@ -193,14 +193,19 @@ impl<'a> Suspect<'a> {
     }
 }
 
-/// A module's parameter, or a trained argument at the place of a weight: after the first of a call that has weights, or a
-/// vector, which no activation of a batch is.
+/// Whether the suspect is a weight.
 pub(super) fn is_weight(suspect: &Suspect<'_>) -> bool {
-    let Some(record) = suspect.value.candidate.record() else { return false };
+    is_weight_of(&suspect.value, suspect.api())
+}
+
+/// Whether a value is a module's parameter, or a trained argument at the place of a weight: after the first of a call that has
+/// weights, or a vector, which no activation of a batch is.
+pub(super) fn is_weight_of(value: &ValuePair<'_>, api: &str) -> bool {
+    let Some(record) = value.candidate.record() else { return false };
     let trained = record.requires_grad == Some(true);
-    let row = suspect.value.candidate.row.to_string();
+    let row = value.candidate.row.to_string();
     let is_first = row.ends_with(".input.0") || row.ends_with("_input.0") || row.ends_with("_input");
-    let has_weights = takes_weights(suspect.api()) || matches!(suspect.api(), "mm" | "matmul" | "baddbmm");
+    let has_weights = takes_weights(api) || matches!(api, "mm" | "matmul" | "baddbmm");
     let is_vector = record.shape.iter().filter(|len| **len > 1).count() == 1 && record.shape.len() == 1;
-    suspect.value.kind == TensorKind::Parameter || trained && (has_weights && !is_first || is_vector)
+    value.kind == TensorKind::Parameter || trained && (has_weights && !is_first || is_vector)
 }

@@ -84,7 +84,8 @@ fn candidate_diagnosis(cause: &Cause, findings: &[Finding]) -> Option<Diagnosis>
     let finding = findings.iter().filter(counts).min_by_key(|finding| step_of(finding))?;
     let diagnosis = Diagnosis::new(cause, finding.place.as_str(), cause.run_sureness);
     let diagnosis = diagnosis.because(finding_as_evidence(finding));
-    Some(if cause.run_advice.is_empty() { diagnosis } else { diagnosis.advise(Statement::new(cause.run_advice)) })
+    let advice = || Statement { facts: finding.facts.clone(), ..Statement::new(cause.run_advice) };
+    Some(if cause.run_advice.is_empty() { diagnosis } else { diagnosis.advise(advice()) })
 }
 
 /// Adds a diagnosis, or adds its evidence to one of the same cause; a symptom in curves may also be explained by

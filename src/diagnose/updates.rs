@@ -1,12 +1,13 @@
 //! Updates of parameters: how far each moved on both sides since the step before.
 
 use super::before::{Four, StepBefore};
-use super::context::{DumpContext, Suspect};
+use super::context::{DumpContext, Suspect, is_weight_of};
 use super::value_pair::{ValuePair, operations_of, values_of};
 use crate::compare::dump::bounds_of_sums;
 use crate::dtype::Dtype;
 use crate::kind::TensorKind;
 use crate::median::upper_median;
+use crate::read::dump::name::OpName;
 use crate::result::diagnosis::Statement;
 
 /// Share of an update that healthy runs may differ by; noise in tiny gradients turns some elements of a parameter, not most.
@@ -58,11 +59,14 @@ impl Updates {
         let mut own = None;
         for comparison in &context.input.comparison.operations {
             let Some((baseline, candidate)) = operations_of(context.input, comparison) else { continue };
+            let name = OpName::parse(candidate.name);
             let given = values_of(comparison, baseline, candidate).filter(|both| is_given(both.kind));
-            for update in given.filter_map(|both| update(&both, &before)) {
-                if update.row == suspect.culprit.tensor {
-                    own = Some(all.len());
-                }
+            for both in given {
+                let is_own = both.candidate.row.to_string() == suspect.culprit.tensor;
+                // What the graph makes of the same batch moves by little, too.
+                let is_parameter = is_own || is_weight_of(&both, name.function());
+                let Some(update) = update(&both, &before).filter(|_| is_parameter) else { continue };
+                own = is_own.then_some(all.len()).or(own);
                 all.push(update);
             }
         }

@@ -3,6 +3,7 @@
 //! A place is a name from an artifact. The waiver contains a pattern that matches this place and no other, in double quotes, with
 //! every character escaped that could end the quotes, the line or a Markdown fence around it.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use jiff::ToSpan;
@@ -41,10 +42,13 @@ pub fn waiver(finding: &Finding, today: &str, days: u16, language: Language) -> 
     Some(waiver_at_place(&finding.code, &finding.place, &expires, language))
 }
 
-/// The YAML of waivers of all `findings` that can be waived, as in [`waiver`]; `None` if there is none.
+/// The YAML of waivers of all `findings` that can be waived, as in [`waiver`], one for each code and place; `None` if there is none.
 pub fn waivers(findings: &[&Finding], today: &str, days: u16, language: Language) -> Option<String> {
     let expires = end_day(today, days)?;
+    let mut seen = BTreeSet::new();
     let covered = findings.iter().filter(|finding| waiver(finding, today, days, language).is_some());
+    // A place holds no step and no rank: one waiver covers them all.
+    let covered = covered.filter(|finding| seen.insert((&finding.code, &finding.place)));
     // Each waiver is put in front of the earlier ones.
     let covered: Vec<_> = covered.take(MOST_WAIVERS).collect();
     let text = covered.into_iter().rev().fold(String::new(), |text, finding| {

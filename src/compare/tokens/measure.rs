@@ -33,6 +33,11 @@ impl TokenMeasure {
         Self { meter: Meter::new(noise), notes, holds: RowQuantities::default(), measured: 0 }
     }
 
+    /// Whether only differences of probabilities were recorded, so that no value is the engine's or the trainer's.
+    pub(crate) fn is_of_differences(&self) -> bool {
+        self.holds.difference && !(self.holds.engine || self.holds.trainer)
+    }
+
     /// Removes steps in which a quantity is constant.
     fn drop_constant(&mut self) {
         let mut found = Vec::new();

@@ -11,6 +11,7 @@ use super::super::factor;
 use super::super::fingerprint::{is_distinctive, is_same_data};
 use super::super::updates::Updates;
 use super::super::value_pair::{ValuePair, operations_of, values_of};
+use super::missing_operations;
 use crate::compare::dump::bounds_of_sums;
 use crate::kind::TensorKind;
 use crate::read::dump::TensorRecord;
@@ -139,7 +140,8 @@ fn of_update(context: &DumpContext<'_>, suspect: &Suspect<'_>) -> Option<Found> 
     (ranks > 1 && is_ranks).then(|| {
         let evidence = updates.note(Statement::new("update-factor").with("factor", factor));
         let meaning = Statement::new("factor-is-ranks").with("factor", factor).with("ranks", ranks);
-        (vec![evidence, meaning], Sureness::Likely)
+        let collective = missing_operations::collective_on_one_side(context);
+        ([evidence, meaning].into_iter().chain(collective).collect(), Sureness::Likely)
     })
 }
 

@@ -22,6 +22,9 @@ pub(super) const CAUSE: Cause =
 /// Operations named in the evidence; the findings list more.
 const MOST_NAMES: usize = 6;
 
+/// First part of the names of collectives.
+const COLLECTIVE: &str = "Distributed.";
+
 fn in_dump(context: &DumpContext<'_>) -> Option<Diagnosis> {
     let gaps: Vec<&Finding> = context
         .findings_of(&dump_rules::OPERATIONS_MISSING)
@@ -165,8 +168,9 @@ fn candidate_only(context: &DumpContext<'_>) -> Option<Diagnosis> {
         .with("count", names.len())
         .with("operations", names.into_iter().take(MOST_NAMES).collect::<Vec<_>>());
     let diagnosis = Diagnosis::new(&CAUSE, culprit.op.as_str(), Sureness::Likely).because(missing);
-    let diagnosis = diagnosis.because_all(called_at(context, &culprit.op));
-    Some(diagnosis.advise(Statement::new("operations-behind-gap")))
+    let frame = frame_of(context, &culprit.op);
+    let advice = behind_gap_advice(Some("baseline"), &culprit.op, frame.as_ref());
+    Some(diagnosis.because_all(frame.as_ref().map(called_in)).advise(advice))
 }
 
 /// The operation that the baseline runs in place of the culprit, which only the candidate runs.
@@ -185,31 +189,65 @@ pub(super) fn explains(context: &DumpContext<'_>, suspect: &Suspect<'_>) -> bool
     gap_before(context, suspect).is_some()
 }
 
-/// The diagnosis of a culprit behind a gap.
+/// The diagnosis of a culprit behind a gap: by the operations that the lacking side does not run.
 fn behind_gap(context: &DumpContext<'_>, suspect: &Suspect<'_>) -> Option<Diagnosis> {
     let gap = gap_before(context, suspect)?;
     let first = gap.iter().flatten().next()?;
     let missing = statements(&gap);
+    let lacking = match &gap {
+        [_, only_baseline] if only_baseline.is_empty() => Some("baseline"),
+        [only_candidate, _] if only_candidate.is_empty() => Some("candidate"),
+        _ => None,
+    };
     let explains = Statement::new("difference-behind-gap").with("tensor", suspect.culprit.tensor.as_str());
     let diagnosis = Diagnosis::new(&CAUSE, *first, Sureness::Likely).because_all(missing).because(explains);
-    let diagnosis = diagnosis.because_all(called_at(context, first));
-    Some(diagnosis.advise(Statement::new("operations-behind-gap")))
+    let frame = frame_of(context, first);
+    let advice = behind_gap_advice(lacking, first, frame.as_ref());
+    Some(diagnosis.because_all(frame.as_ref().map(called_in)).advise(advice))
+}
+
+/// Advises to look at the line that one side does not run: a collective that is left out makes other numbers than a branch.
+fn behind_gap_advice(lacking: Option<&str>, first: &str, frame: Option<&StackFrame>) -> Statement {
+    let advice = Statement::new("operations-behind-gap");
+    let Some((side, frame)) = lacking.zip(frame) else { return advice };
+    let advice = advice.with("side", side).with("place", place_of(frame)).with("function", frame.function.as_str());
+    if first.starts_with(COLLECTIVE) { advice.with("collective", first) } else { advice }
 }
 
 /// The line that calls an operation which only one side runs.
-fn called_at(context: &DumpContext<'_>, name: &str) -> Option<Statement> {
+fn frame_of(context: &DumpContext<'_>, name: &str) -> Option<StackFrame> {
     let is_of = |finding: &&Finding| match finding.facts.get("operations") {
         Some(Fact::List(names)) => names.iter().any(|other| other == name),
         _ => false,
     };
     let finding = context.findings_of(&dump_rules::OPERATIONS_MISSING).find(is_of)?;
-    frame(finding).as_ref().map(called_in)
+    frame(finding)
+}
+
+/// States a collective that only one side runs and where it is called; nothing where there is none.
+pub(super) fn collective_on_one_side(context: &DumpContext<'_>) -> Vec<Statement> {
+    let gaps = context.findings_of(&dump_rules::OPERATIONS_MISSING);
+    let collectives = gaps.filter_map(|finding| {
+        let Some(Fact::List(names)) = finding.facts.get("operations") else { return None };
+        let names: Vec<String> = names.iter().filter(|name| name.starts_with(COLLECTIVE)).cloned().collect();
+        Some((finding, names)).filter(|(_, names)| !names.is_empty())
+    });
+    let Some((finding, names)) = collectives.into_iter().next() else { return Vec::new() };
+    let Some(side) = text(finding, "side") else { return Vec::new() };
+    let only =
+        Statement::new("only-on-one-side").with("side", side).with("count", names.len()).with("operations", names);
+    std::iter::once(only).chain(frame(finding).as_ref().map(called_in)).collect()
+}
+
+/// The line that calls an operation, as `file:line`.
+fn place_of(frame: &StackFrame) -> String {
+    let file = frame.file.rsplit(['/', '\\']).next().unwrap_or(&frame.file);
+    format!("{file}:{}", frame.line)
 }
 
 /// States the line that calls missing operations.
 fn called_in(frame: &StackFrame) -> Statement {
-    let file = frame.file.rsplit(['/', '\\']).next().unwrap_or(&frame.file);
-    let statement = Statement::new("gap-called-at").with("place", format!("{file}:{}", frame.line));
+    let statement = Statement::new("gap-called-at").with("place", place_of(frame));
     statement.with("function", frame.function.as_str()).with("code", frame.code.as_str())
 }
 

@@ -30,11 +30,16 @@ pub(super) fn findings(name: &str, side: LogprobsSide, measured: &TokenMeasure, 
     }
     if let Some(first) = &measured.meter.non_finite.first {
         let [of_a, of_b] = measured.meter.non_finite.count;
-        let quantity = if of_a > 0 { Quantity::Engine } else { Quantity::Trainer };
+        let quantity = match side {
+            _ if measured.is_of_differences() => "difference",
+            LogprobsSide::Across => "both",
+            _ if of_a > 0 => Quantity::Engine.as_str(),
+            _ => Quantity::Trainer.as_str(),
+        };
         let finding =
             found(&rules::NON_FINITE, &first.to_string()).with("count", of_a + of_b).with("pattern", "overflow");
         let finding = finding.with("engine_count", of_a).with("trainer_count", of_b);
-        all.push(finding.with("quantity", if side == LogprobsSide::Across { "both" } else { quantity.as_str() }));
+        all.push(finding.with("quantity", quantity));
     }
     if let Some(((place, [(one, of_one), (other, of_other)]), count)) = first(&notes.lengths) {
         let finding = found(&rules::LENGTH_DIFFERS, place).with("count", count).with("one", *one).with("other", *other);

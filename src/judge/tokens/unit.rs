@@ -102,7 +102,7 @@ fn offered(candidate: &Notes, baseline: Option<&Notes>) -> u64 {
 
 fn judge(mut unit: LogprobsUnit, measured: &TokenMeasure, context: TokensContext<'_>) -> JudgedTokens {
     let (meter, noise) = (&measured.meter, context.noise.nats);
-    let is_of_differences = measured.holds.difference && !(measured.holds.engine || measured.holds.trainer);
+    let is_of_differences = measured.is_of_differences();
     let reference = context.reference.filter(|_| unit.side == LogprobsSide::Candidate);
     let known = reference.filter(|_| is_of_differences).map(|reference| reference.measures.prob_mean);
     let limits = TokenLimits::from_policy(context.policy, noise, known);

@@ -252,10 +252,18 @@ impl Builder<'_> {
         let with_end: Vec<String> =
             broken.iter().filter(|rule| rule.outcome.rule == "reward_tail").map(|rule| rule.unit.clone()).collect();
         broken.retain(|rule| rule.outcome.rule != "reward_windows" || !with_end.contains(&rule.unit));
-        for rule in broken {
+        let alike = |one: &RuleOutcome, other: &RuleOutcome| {
+            one.rule == other.rule
+                && one.value.is_some()
+                && one.value.map(|value| value.0.to_bits()) == other.value.map(|value| value.0.to_bits())
+        };
+        for (nth, rule) in broken.iter().enumerate() {
             let outcome = &rule.outcome;
+            // Two metrics of one value, such as a reward and the score that it is made of, are one row.
+            let is_told = broken.iter().take(nth).any(|earlier| alike(&earlier.outcome, outcome));
+            let twins = broken.iter().skip(nth + 1).filter(|later| alike(&later.outcome, outcome));
             let unit = units.get(&rule.unit).copied();
-            if is_shown_openly(outcome, unit) {
+            if is_told || is_shown_openly(outcome, unit) {
                 continue;
             }
             let limit = if outcome.verdict == Verdict::Warn {
@@ -265,15 +273,24 @@ impl Builder<'_> {
             };
             let digits =
                 if unit.is_some_and(|unit| unit.mode == rl::MODE) { digits_of_limit(outcome, limit) } else { 4 };
-            let limit_cell = match self.limit_in_points(outcome, limit)? {
-                Some(points) => points,
+            let finding = self.finding_of_rule(&rule.unit, outcome).filter(|_| is_of_rl(unit));
+            let in_own_unit = match self.limit_in_points(outcome, limit)? {
+                None => self.limit_of_reward(finding, outcome, limit)?,
+                points => points,
+            };
+            let limit_cell = match in_own_unit {
+                Some(limit) => limit,
                 None if is_ratio(outcome) && is_of_rl(unit) => {
                     times(outcome, limit.map_or_else(String::new, |Number(limit)| rounded(limit, 3)))
                 }
                 None => times(outcome, self.limit_of(outcome, limit, digits)?),
             };
-            let cells =
-                vec![self.rule_of(&rule.unit, unit, outcome)?, self.value_cell(&rule.unit, unit, outcome)?, limit_cell];
+            let mut name = self.rule_of(&rule.unit, unit, outcome)?;
+            for twin in twins {
+                let metric = safe(self.writer.name(&twin.unit));
+                name = self.writer.phrase("row_twin", &context! { name => safe(name), metric })?;
+            }
+            let cells = vec![name, self.value_cell(&rule.unit, unit, outcome)?, limit_cell];
             rows.push(EvidenceRow::new(cells, outcome.verdict));
         }
         Ok(rows)

@@ -174,7 +174,8 @@ impl Builder<'_> {
             let cells = vec![self.writer.name(&unit.name()), String::new(), told];
             return Ok(EvidenceRow { note, ..EvidenceRow::new(cells, unit.verdict) });
         }
-        let counts = context! { changed => unit.changed, compared => unit.compared };
+        let mean = unit.logprob_mean_abs.map(|mean| mean.0);
+        let counts = context! { changed => unit.changed, compared => unit.compared, mean => mean };
         let cells =
             vec![self.writer.name(&unit.name()), String::new(), self.writer.phrase("row_generations", &counts)?];
         let kinds = context! {

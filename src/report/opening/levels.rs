@@ -47,10 +47,8 @@ impl Builder<'_> {
         let Some([baseline, candidate]) = numbers(finding, ["baseline", "candidate"]) else { return Ok(None) };
         let is_share = SHARES.contains(&outcome.rule.as_str());
         let level = |value: f64| if is_share { ratio(value, 2) } else { rounded(value, DIGITS) };
-        let is_size = outcome.value.is_some_and(|value| value.0 <= 1.0);
         let apart = match outcome.rule.as_str() {
             "length_ratio" | "kl_tail_ratio" | "loss_tail_ratio" | "grad_norm_ratio" => times(outcome, told.to_owned()),
-            "reward_tail" | "reward_higher" if is_size => told.to_owned(),
             _ => String::new(),
         };
         Ok(Some(LevelCells { sides: [baseline, candidate].map(level), apart }))
@@ -60,6 +58,29 @@ impl Builder<'_> {
     pub(super) fn limit_in_points(&self, outcome: &RuleOutcome, limit: Option<Number>) -> Result<Option<String>> {
         let Some(Number(limit)) = limit.filter(|_| SHARES.contains(&outcome.rule.as_str())) else { return Ok(None) };
         self.writer.phrase("row_points", &context! { points => limit * 100.0 }).map(Some)
+    }
+
+    /// The cell of a limit on a reward as the level that it allows, where the finding tells both levels; `None` for other rules. The
+    /// rule's own value is relative to the size of the reward, which is not its distance from the baseline in percent.
+    pub(super) fn limit_of_reward(
+        &self,
+        finding: Option<&Finding>,
+        outcome: &RuleOutcome,
+        limit: Option<Number>,
+    ) -> Result<Option<String>> {
+        let is_of_reward = outcome.rule.starts_with("reward_");
+        let levels = finding.filter(|_| is_of_reward).and_then(|finding| numbers(finding, ["baseline", "candidate"]));
+        let (Some([baseline, candidate]), Some(Number(value)), Some(Number(limit))) = (levels, outcome.value, limit)
+        else {
+            return Ok(None);
+        };
+        let level = baseline + (candidate - baseline) / value * limit;
+        let told = rounded(level, DIGITS);
+        Ok(match level {
+            _ if !level.is_finite() => None,
+            _ if level > baseline => Some(told),
+            _ => Some(self.writer.phrase("bound_at_least", &context! { limit => safe(told) })?),
+        })
     }
 
     /// A metric that has one value at all steps of the candidate and not of the baseline: both sides in words.
