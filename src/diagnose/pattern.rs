@@ -9,6 +9,9 @@ use crate::read::dump::TensorRecord;
 use crate::result::diagnosis::Statement;
 use crate::verdict::Side;
 
+/// The same magnitudes, moved or with other signs.
+const SAME_MAGNITUDES: &str = "same-magnitudes";
+
 /// A lookup that returns other elements of its table than the baseline's.
 pub(super) const OTHER_ROWS: &str = "other-rows";
 
@@ -42,6 +45,9 @@ pub(super) fn patterns(suspect: &Suspect<'_>) -> Vec<Statement> {
     if let Some(shift) = ends.shift() {
         return vec![shift];
     }
+    if let Some(same) = same_magnitudes(suspect) {
+        return vec![same];
+    }
     let api = suspect.api().to_ascii_lowercase();
     if let Some(sum) = sum_of_parts(suspect, &api) {
         return vec![sum];
@@ -52,6 +58,19 @@ pub(super) fn patterns(suspect: &Suspect<'_>) -> Vec<Statement> {
     let inner = || inner_part(suspect, &ends);
     let found: Vec<Statement> = rows.into_iter().chain(gone).collect();
     if found.is_empty() { inner().into_iter().collect() } else { found }
+}
+
+/// An input whose norm and largest magnitude agree while its mean does not: the same magnitudes in another order or with other signs, as
+/// where a rotary embedding exchanges halves on one side and neighbours on the other.
+pub(super) fn same_magnitudes(suspect: &Suspect<'_>) -> Option<Statement> {
+    let [baseline, candidate] = suspect.value.finite_statistics().filter(|_| !suspect.is_result())?;
+    let [[max, min, mean, norm], [other_max, other_min, other_mean, other_norm]] = [baseline, candidate];
+    let largest = |max: f64, min: f64| max.abs().max(min.abs());
+    let (one, other) = (largest(max, min), largest(other_max, other_min));
+    let near = |one: f64, other: f64| (one - other).abs() <= 4.0 * suspect.limit() * one.abs().max(other.abs());
+    let is_same = norm > 0.0 && near(norm, other_norm) && near(one, other) && 4.0 * suspect.limit() <= KEPT;
+    let is_apart = (mean - other_mean).abs() > suspect.limit() * one;
+    (is_same && is_apart).then(|| Statement::new(SAME_MAGNITUDES).with("largest", one))
 }
 
 /// A norm that falls while both ends agree: as if a part of the elements were zero, with the share of the squares that is gone.

@@ -3,10 +3,13 @@
 //! The values are close and not equal: another float path made them, of another processor, library or type. A table of
 //! inverse frequencies (rotary embedding) is known by its range: from 1 down to `base^(−(d−2)/d)`.
 
+use std::collections::BTreeSet;
+
 use super::super::context::is_weight;
 use super::super::context::{DumpContext, Suspect};
 use super::super::entry::Cause;
 use super::super::evidence::MADE_BY_UNDUMPED;
+use super::super::pattern::same_magnitudes;
 use super::super::updates::Updates;
 use super::super::value_pair::operations_of;
 use super::optimizer_differs::is_of_most;
@@ -14,6 +17,7 @@ use super::wrong_weights_or_data::is_other_weight;
 use crate::judge::config::rules as config_rules;
 use crate::judge::dump::rules as dump_rules;
 use crate::read::dump::{Statistic, TensorRecord};
+use crate::read::frame::calling_frame;
 use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
 
 pub(super) const CAUSE: Cause = Cause {
@@ -92,7 +96,58 @@ pub(super) fn advice_of_undumped(suspect: &Suspect<'_>) -> Statement {
         Some((parent, _)) => {
             Statement::new("input-of-undumped-in-module").with("parent", parent).with("module", module)
         }
-        None => Statement::new("input-of-undumped"),
+        None => {
+            let advice = Statement::new("input-of-undumped");
+            let is_moved = same_magnitudes(suspect).is_some();
+            let advice = if is_moved { advice.with("magnitudes", 1_u64) } else { advice };
+            let frame = calling_frame(&suspect.culprit.stack);
+            match frame.as_ref().and_then(|frame| function_called(&frame.code)) {
+                Some(function) => advice.with("function", function),
+                None => advice,
+            }
+        }
+    }
+}
+
+/// The one function of the program that a line calls by its bare name, such as `rotate_half`; `None` where there are several, or none.
+fn function_called(code: &str) -> Option<&str> {
+    /// Words before a bracket that are no functions of the program.
+    const OTHERS: [&str; 22] = [
+        "and",
+        "assert",
+        "dict",
+        "elif",
+        "enumerate",
+        "float",
+        "getattr",
+        "if",
+        "in",
+        "int",
+        "isinstance",
+        "len",
+        "list",
+        "max",
+        "min",
+        "not",
+        "or",
+        "print",
+        "range",
+        "return",
+        "tuple",
+        "zip",
+    ];
+    let is_of_name = |character: char| character.is_alphanumeric() || character == '_';
+    let called = code.match_indices('(').filter_map(|(at, _)| {
+        let before = code.get(..at)?;
+        let start = before.rfind(|character| !is_of_name(character)).map_or(0, |place| place + 1);
+        let name = before.get(start..)?;
+        let is_bare = !before.get(..start)?.ends_with('.') && name.starts_with(|first: char| !first.is_numeric());
+        (is_bare && !OTHERS.contains(&name)).then_some(name)
+    });
+    let called: BTreeSet<&str> = called.collect();
+    match called.into_iter().collect::<Vec<_>>().as_slice() {
+        [one] => Some(*one),
+        _ => None,
     }
 }
 
@@ -146,6 +201,14 @@ mod tests {
             extension: None,
             precision: crate::read::dump::Precision::Exact,
         }
+    }
+
+    #[test]
+    fn the_one_function_of_a_line_is_named() {
+        assert_eq!(function_called("q_embed = (q * cos) + (rotate_half(q) * sin)"), Some("rotate_half"));
+        assert_eq!(function_called("return x.view(len(y)) + torch.cat((a, b))"), None);
+        assert_eq!(function_called("a = first(x) + second(x)"), None);
+        assert_eq!(function_called("q, k = rope(q), rope(k)"), Some("rope"));
     }
 
     #[test]
