@@ -4,17 +4,20 @@ use super::super::context::{DumpContext, Suspect};
 use super::super::curves::{RunCurves, relative_differences};
 use super::super::entry::Cause;
 use super::super::evidence::{GRADIENT_UNRECORDED, finding_as_evidence};
+use super::super::trace::Trace;
 use super::input_differs::call_before;
 use crate::dtype::Dtype;
 use crate::judge::dump::limits::band_of_dtype;
 use crate::judge::dump::rules as dump_rules;
+use crate::judge::dump::update::is_layer;
 use crate::judge::loss::code as curve_rules;
 use crate::judge::loss::start::BACKWARD_NOISE;
 use crate::kind::TensorKind;
-use crate::read::dump::name::{Direction, OpName};
+use crate::read::dump::name::{Direction, OpName, is_module};
 use crate::read::frame::{StackFrame, calling_frame};
 use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
 use crate::result::finding::{Fact, Finding};
+use crate::verdict::Side;
 
 pub(super) const CAUSE: Cause = Cause {
     in_dump,
@@ -51,22 +54,74 @@ fn of_unrecorded(context: &DumpContext<'_>, suspect: &Suspect<'_>) -> Option<Dia
     let before = call_before(context, suspect)
         .filter(|before| is_given && OpName::parse(before).direction == Some(Direction::Backward))?;
     let op = suspect.culprit.op.as_str();
-    let (own, other) = (forward_frame(context, op), forward_frame(context, &before));
     let mut advice = Statement::new("input-of-backward").with("before", before.as_str()).with("op", op);
-    if let (Some(own), Some(other)) = (own, other)
-        && own.file == other.file
-    {
+    let mut evidence = Statement::new(GRADIENT_UNRECORDED).with("before", before.as_str()).with("op", op);
+    if let Some((own, last)) = lines_between(context, suspect, &before) {
         let file = own.file.rsplit(['/', '\\']).next().unwrap_or(&own.file);
-        let (from, to) = (own.line.min(other.line), own.line.max(other.line));
+        let (from, to) = (own.line.min(last.line), own.line.max(last.line));
         let place = if from == to { format!("{file}:{from}") } else { format!("{file}:{from}-{to}") };
-        advice = advice.with("place", place);
+        advice = advice.with("place", place.as_str());
+        if let Some(index) = indexed(&last.code) {
+            advice = advice.with("index", index);
+        }
+        // The arguments of the later call are what the earlier one's result went through.
+        evidence = evidence.with("place", place).with("code", last.code);
     }
-    let evidence = Statement::new(GRADIENT_UNRECORDED).with("before", before).with("op", op);
     // A smaller error may come from a narrower type in what was not recorded.
     let is_wrong = suspect.error() > band_of_dtype(Some(Dtype::BF16)).wrong;
     let sureness = if is_wrong { Sureness::Likely } else { Sureness::Possible };
     let diagnosis = Diagnosis::new(&CAUSE, suspect.culprit.tensor.as_str(), sureness);
     Some(diagnosis.because(evidence.with("error", suspect.error())).advise(advice))
+}
+
+/// The line whose call receives the gradient, and the last one that uses its result: of the call before in the backward pass, or a later
+/// one that is given a part of the result, as a product of queries, keys and values that one call computes together.
+fn lines_between(context: &DumpContext<'_>, suspect: &Suspect<'_>, before: &str) -> Option<(StackFrame, StackFrame)> {
+    /// Calls after the one that receives the gradient in which a part of its result is looked for.
+    const REACH: usize = 64;
+    let own = forward_frame(context, &suspect.culprit.op)?;
+    let other = forward_frame(context, before).filter(|other| other.file == own.file)?;
+    let dump = context.input.candidate;
+    let stacks = dump.stacks.as_ref()?;
+    let forward = OpName::parse(&suspect.culprit.op).forward_names();
+    let operations = &context.input.comparison.operations;
+    let at = |order: usize| dump.operations.get(operations.get(order)?.pair.candidate()?);
+    let start = (0..operations.len())
+        .find(|order| at(*order).is_some_and(|one| forward.iter().any(|name| name == one.name)))?;
+    let whole = at(start)?.leaves.iter().find(|leaf| leaf.kind == TensorKind::Output)?.record()?;
+    let [most, least] = [whole.max.as_f64()?, whole.min.as_f64()?];
+    let trace = Trace::from_side(context.input, Side::Candidate);
+    let later = (start + 1..operations.len()).take(REACH).filter_map(|order| Some((order, at(order)?)));
+    // The next layer with weights begins another part of the model.
+    let later =
+        later.filter(|(_, one)| !is_module(one.name)).take_while(|(_, one)| !is_layer(&OpName::parse(one.name)));
+    let takes_part = later.filter(|(order, one)| {
+        let parts = one.leaves.iter().filter(|leaf| leaf.kind == TensorKind::Input).filter_map(|leaf| leaf.record());
+        let mut parts =
+            parts.filter(|record| record.requires_grad == Some(true) && record.elements() < whole.elements());
+        parts.any(|record| {
+            let is_part = record.elements() > 0 && whole.elements().is_multiple_of(record.elements());
+            let is_within = record.max.as_f64().is_some_and(|max| max <= most)
+                && record.min.as_f64().is_some_and(|min| min >= least);
+            is_part && is_within && trace.last_made(&record, *order).is_none()
+        })
+    });
+    let lines = takes_part.filter_map(|(_, one)| calling_frame(stacks.get(one.name)?));
+    let of_function = lines.filter(|line| (&line.file, &line.function) == (&own.file, &own.function));
+    let last = of_function.chain([other]).max_by_key(|line| line.line)?;
+    Some((own, last))
+}
+
+/// The element access of a line by an index that is a name, such as `m[s]`: its backward adds the gradients of repeated indices.
+fn indexed(code: &str) -> Option<&str> {
+    let is_of_name = |character: char| character.is_alphanumeric() || character == '_';
+    code.match_indices('[').find_map(|(open, _)| {
+        let name = code.get(..open)?.rfind(|character| !is_of_name(character)).map_or(0, |place| place + 1);
+        let (index, _) = code.get(open + 1..)?.split_once(']')?;
+        let is_name =
+            index.starts_with(|first: char| first.is_alphabetic() || first == '_') && index.chars().all(is_of_name);
+        (is_name && name < open).then(|| code.get(name..open + index.len() + 2))?
+    })
 }
 
 /// The line of the model that calls the forward of a backward operation.
@@ -111,4 +166,16 @@ fn whole_factor(baseline: f64, candidate: f64) -> Option<(f64, u64)> {
     let factor = candidate / baseline;
     let near = |parts: u32| [factor, 1.0 / factor].into_iter().any(|one| (one / f64::from(parts) - 1.0).abs() < NEAR);
     (2..=MOST).find(|parts| near(*parts)).map(|parts| (factor, u64::from(parts)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::indexed;
+
+    #[test]
+    fn an_access_by_a_name_is_found() {
+        assert_eq!(indexed("o = o.index_add_(0, d, m[s])"), Some("m[s]"));
+        assert_eq!(indexed("q = x[0] + y[..., :3] + z[:, None]"), None);
+        assert_eq!(indexed("h = [a] + h[order]"), Some("h[order]"));
+    }
 }

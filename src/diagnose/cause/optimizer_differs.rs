@@ -36,12 +36,34 @@ fn in_dump(context: &DumpContext<'_>) -> Option<Diagnosis> {
     let parts = updates.parts().and_then(parts_statement);
     let factor = updates.factor().map(|factor| Statement::new("update-factor").with("factor", factor));
     let factor = factor.filter(|_| parts.is_none());
-    let advice = factor.is_some().then(|| Statement::new("updates-scaled")).or_else(|| parts.clone());
+    let scaled = updates.factor().filter(|_| factor.is_some()).map(|factor| scaled_advice(context, factor));
+    let advice = scaled.or_else(|| parts.clone());
     // Gradients that were not dumped may differ as well.
     let sureness = if compared > 0 { Sureness::Likely } else { Sureness::Possible };
     let diagnosis = Diagnosis::new(&CAUSE, suspect.culprit.tensor.as_str(), sureness).because(evidence);
     let diagnosis = diagnosis.because_all(parts).because_all(factor).because_all(gradients);
     Some(diagnosis.advise(advice))
+}
+
+/// Advice about updates that are all off by one factor: settings such as learning rates stand in round ratios, norms of gradients do not.
+fn scaled_advice(context: &DumpContext<'_>, factor: f64) -> Statement {
+    let advice = Statement::new("updates-scaled").with("ranks", context.peers.len() + 1);
+    if is_round(factor) || is_round(1.0 / factor) {
+        return advice;
+    }
+    let clipping = if factor > 1.0 { "baseline" } else { "candidate" };
+    advice.with("factor", factor).with("side", clipping)
+}
+
+/// Whether a number is near one of a single digit, one and a half, one and a quarter or two and a half times a power of ten, or a power of
+/// two.
+fn is_round(factor: f64) -> bool {
+    /// Relative distance that still counts as near: less than half of the gap between two such numbers, by the scatter of a measured factor.
+    const NEAR: f64 = 0.005;
+    const DIGITS: [f64; 12] = [1.0, 1.25, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0];
+    let near = |round: f64| (factor / round - 1.0).abs() <= NEAR;
+    let power = 10_f64.powf(factor.log10().floor());
+    DIGITS.iter().any(|digit| near(digit * power)) || near(10.0 * power) || near(factor.log2().round().exp2())
 }
 
 /// States which part of the updates differs, where it is one alone: that of the gradient, or the decay.
@@ -69,4 +91,15 @@ pub(super) fn is_of_most(updates: &Updates) -> bool {
     let telling: Vec<bool> = updates.all.iter().filter_map(Update::is_different).collect();
     let others = telling.iter().filter(|is_other| **is_other).count();
     others > 0 && others * 2 >= telling.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_round;
+
+    #[test]
+    fn ratios_of_settings_are_round() {
+        assert!([2.0, 10.02, 0.1, 1.5, 64.1, 0.25, 3000.0].into_iter().all(is_round));
+        assert!(![50.52, 7.3, 1.73, 0.66].into_iter().any(is_round));
+    }
 }

@@ -79,12 +79,25 @@ fn in_baseline(
         leaf.row != *suspect.culprit.tensor && leaf.record().is_some_and(|record| is_same_data(&record, candidate))
     };
     let found = || context.input.baseline.operations.leaves().filter(is_it);
-    let given = found().find(|leaf| matches!(leaf.kind, TensorKind::Input | TensorKind::Parameter));
+    // A module's parameter names its layer, which a call of `linear` does not.
+    let of_kind = |kind: TensorKind| found().find(|leaf| leaf.kind == kind);
+    let given = of_kind(TensorKind::Parameter).or_else(|| of_kind(TensorKind::Input));
     let row = given.or_else(|| found().next())?.row.to_string();
     let found =
         Statement::new("tensor-elsewhere").with("tensor", suspect.culprit.tensor.as_str()).with("other", row.as_str());
+    let found = match module_of_parameter(&row) {
+        Some(module) => found.with("other_module", module),
+        None => found,
+    };
     let exchanged = is_exchanged(context, suspect, &row).then(|| Statement::new("tensors-exchanged"));
     Some(std::iter::once(found).chain(exchanged).collect())
+}
+
+/// The path of the module whose parameter a row is, such as `layers.1.mlp.down_proj`.
+fn module_of_parameter(row: &str) -> Option<&str> {
+    let (module, _) = row.split_once(".forward.").filter(|(_, rest)| rest.contains(".parameters."))?;
+    // Behind the path stands the class.
+    Some(module.split_once('.')?.1.rsplit_once('.')?.0)
 }
 
 /// Whether the candidate has at `row` what the baseline has here.

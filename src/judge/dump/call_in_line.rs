@@ -46,6 +46,18 @@ const MOST_CALLS: usize = 16;
 /// Most characters of a call; of a longer one its function is named.
 const MOST_CODE: usize = 40;
 
+/// The path of the module that runs an operation, such as `layers.2.mlp.down_proj`; `None` where the dump records no modules, for a module
+/// and for what the model runs outside of all others.
+pub(super) fn module_of(dump: &Dump, operation: &str) -> Option<String> {
+    let name = OpName::parse(operation);
+    let forward = || name.forward_names().into_iter().find_map(|name| dump.parents.get(&name));
+    let parent = dump.parents.get(operation).or_else(forward).filter(|_| !is_module(operation))?;
+    let base = OpName::parse(parent).base;
+    // Behind the path stands the class.
+    let (path, _) = base.split_once('.')?.1.rsplit_once('.')?;
+    Some(path.to_owned())
+}
+
 /// The call of its line that an operation of a dump stands for; `None` where the line has one call alone, or where that is not certain.
 pub(super) fn call_in_line(dump: &Dump, operation: &str) -> Option<String> {
     let name = OpName::parse(operation);

@@ -6,7 +6,7 @@ mod names;
 mod preset;
 mod profile;
 
-use super::call_in_line::call_in_line;
+use super::call_in_line::{call_in_line, module_of};
 use super::coverage::{self, Census};
 use super::flow::{LeafFlow, OperationFlow, UncountedTensors, UnitContext, UnitFlow};
 pub use super::input::UnitInput;
@@ -244,6 +244,9 @@ impl<'a> View<'a> {
                 .with("suspects", total);
             if let Some(call) = call_in_line(self.input.candidate, suspect.operation.name) {
                 finding = finding.with("call", call);
+            }
+            if let Some(module) = module_of(self.input.candidate, suspect.operation.name) {
+                finding = finding.with("module", module);
             }
             if let Some(tool) = self.input.candidate.tool {
                 finding = finding.with("tool", tool.as_str());

@@ -53,7 +53,7 @@ pub(super) fn is_bias(item: &Item<'_>, name: &OpName) -> bool {
 }
 
 /// Whether a call is a product with a weight, to which a bias is added.
-pub(super) fn is_layer(name: &OpName) -> bool {
+pub(crate) fn is_layer(name: &OpName) -> bool {
     let api = name.api().to_ascii_lowercase();
     api.contains("linear") || api.contains("conv")
 }

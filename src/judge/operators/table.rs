@@ -1,6 +1,6 @@
 //! Judges all rows of an operator test: counts, findings, and the first wrong row.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use super::arguments::formula_arguments;
 use super::output::{JudgedRow, RowEvidence, RowReason};
@@ -97,7 +97,7 @@ pub fn judge(named: &NamedTest, content: TestContent, policy: &Policy) -> Judged
     let counts = counts(&rows);
     let mut findings: Vec<Finding> = damage;
     findings.extend(missing(&one_sided, &findings, &named.table));
-    findings.extend(of_rows);
+    findings.extend(of_rows.into_iter().map(|finding| with_siblings(finding, &rows)));
     findings
         .extend([Side::Baseline, Side::Candidate].into_iter().filter_map(|side| skipped(&rows, side, &named.table)));
     let evidence = evidence(&rows, &one_sided, (left_out, contradicting), &findings);
@@ -290,6 +290,31 @@ fn with_failing(finding: Finding, rows: &[JudgedRow]) -> Finding {
         (false, false) => return finding,
     };
     finding.with("failing", failing)
+}
+
+/// Adds operators of the same kind whose outputs were judged and are right: what all of them share, such as an autocast, is no reason.
+fn with_siblings(finding: Finding, rows: &[JudgedRow]) -> Finding {
+    /// Siblings that are named.
+    const MOST: usize = 3;
+    let own = operator(&finding).to_owned();
+    let kind = kind_of(&own);
+    let mut siblings: BTreeMap<&str, bool> = BTreeMap::new();
+    let alike = rows.iter().filter(|row| row.api != own && kind_of(&row.api) == kind);
+    for row in alike.filter(|row| row.evidence == RowEvidence::Compared) {
+        *siblings.entry(&row.api).or_insert(true) &= row.status < OperatorStatus::Warning;
+    }
+    if siblings.is_empty() || siblings.values().any(|is_right| !is_right) {
+        return finding;
+    }
+    let names: Vec<String> = siblings.into_keys().take(MOST).map(str::to_owned).collect();
+    finding.with("siblings", names)
+}
+
+/// The function of an operator, or the product that it is one of.
+fn kind_of(api: &str) -> &str {
+    const PRODUCTS: [&str; 9] = ["linear", "matmul", "__matmul__", "mm", "bmm", "addmm", "baddbmm", "einsum", "conv2d"];
+    let function = api.split('.').nth(1).unwrap_or(api);
+    if PRODUCTS.contains(&function) { "product" } else { function }
 }
 
 /// The operation of a row, under the name that a dump would give it.

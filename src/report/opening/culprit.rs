@@ -145,6 +145,11 @@ impl Builder<'_> {
             if root_port(culprit.check, &culprit.op).is_some() { capital(&name) } else { name },
             self.writer.phrase("unit_step", &context! { step => culprit.step })?,
         ];
+        let finding = self.result.findings.iter().find(|finding| culprit.stands_for(finding));
+        if let Some(module) = finding.and_then(|finding| finding.text("module")) {
+            place
+                .insert(1, self.writer.phrase("place_module", &context! { module => safe(self.writer.name(module)) })?);
+        }
         let since = cause.and_then(|cause| {
             cause.evidence.iter().find_map(|told| told.facts.get("since")).map(|since| self.writer.fact("since", since))
         });
@@ -178,7 +183,9 @@ impl Builder<'_> {
         let compared = of_culprit.map_or(0, |unit| unit.compared);
         let row = safe(self.writer.name(&culprit.row));
         let finding = self.result.findings.iter().find(|finding| of.stands_for(finding));
-        let named = finding.into_iter().flat_map(|finding| ["failing", "dtype", "shape"].map(|name| (name, finding)));
+        let named = finding
+            .into_iter()
+            .flat_map(|finding| ["failing", "dtype", "shape", "siblings"].map(|name| (name, finding)));
         let mut facts: BTreeMap<&str, Value> =
             named.filter_map(|(name, finding)| Some((name, self.fact(name, finding.facts.get(name)?)))).collect();
         facts.extend([("row", row), ("compared", compared.into())]);
@@ -537,9 +544,9 @@ pub(super) fn frame_of(culprit: &Culprit) -> Option<StackFrame> {
     calling_frame(&culprit.stack)
 }
 
-/// Place and text of the line that calls the operation which only one side runs.
+/// Place and text of the line that calls the operation which only one side runs, or that makes a gradient which no call records.
 pub(super) fn line_of_gap(cause: &Diagnosis) -> Option<(String, String)> {
-    let called = cause.evidence.iter().find(|statement| statement.is_any(&["gap-called-at"]))?;
+    let called = cause.evidence.iter().find(|statement| statement.is_any(&["gap-called-at", "gradient-unrecorded"]))?;
     let text = |name: &str| match called.facts.get(name) {
         Some(Fact::Text(text)) => Some(text.clone()),
         _ => None,

@@ -26,6 +26,9 @@ pub(super) const BY_DUMP: [&str; 2] = ["gradient-only", "overflow"];
 /// The cause that settings differ, which a comparison of settings shows faster than a dump.
 const SETTINGS: &str = "hyperparameters-differ";
 
+/// Metrics beside a broken one that are named as sound.
+const MOST_ALIKE: usize = 2;
+
 /// Metrics of reinforcement learning that a policy on another way moves.
 const MOVED_BY_POLICY: [Role; 5] = [Role::Entropy, Role::Kl, Role::GradNorm, Role::Length, Role::Mismatch];
 
@@ -113,9 +116,79 @@ impl Builder<'_> {
         Some([*before, jump])
     }
 
+    /// The next step about a metric by what the other metrics of its run show.
+    pub(super) fn advice_by_other_metrics(&self, unit: &CurveUnit, finding: &Finding) -> Result<Option<String>> {
+        if finding.is(&curve_rules::NON_FINITE) {
+            return self.advice_of_lone_nan(unit, finding);
+        }
+        if finding.is(&curve_rules::RL_CLIP) {
+            return self.advice_of_clip(unit, finding);
+        }
+        self.advice_of_reward(unit, finding)
+    }
+
+    /// Metrics of the run of `unit` with one of `roles`.
+    fn metrics_of_run<'a>(&'a self, unit: &'a CurveUnit, roles: &'a [Role]) -> impl Iterator<Item = &'a CurveUnit> {
+        let of_run = |other: &&CurveUnit| other.run == unit.run && other.rank == unit.rank;
+        curves(&self.result.checks)
+            .filter(of_run)
+            .filter(|other| other.role.as_ref().is_some_and(|role| roles.contains(role)))
+    }
+
+    /// The next step about more clipped tokens where the learning rate agrees: the clip range.
+    fn advice_of_clip(&self, unit: &CurveUnit, finding: &Finding) -> Result<Option<String>> {
+        /// Metrics that tell a larger move of the policy.
+        const MOVES: [Role; 2] = [Role::LearningRate, Role::Kl];
+        let is_lower = match (finding.facts.get("baseline"), finding.facts.get("candidate")) {
+            (Some(Fact::Number(baseline)), Some(Fact::Number(candidate))) => candidate.0 < baseline.0,
+            _ => return Ok(None),
+        };
+        let agrees = self.metrics_of_run(unit, &MOVES).filter(|other| other.verdict == Verdict::Pass);
+        let agrees: Vec<&CurveUnit> = agrees.collect();
+        if !agrees.iter().any(|other| other.role == Some(Role::LearningRate)) {
+            return Ok(None);
+        }
+        let names = agrees.into_iter().map(|other| self.metric(other)).collect::<Result<Vec<_>>>()?;
+        self.writer.phrase("next_clip_range", &context! { names, is_lower }).map(Some)
+    }
+
+    /// The next step about rollouts that disagree with training at once, where the first reward tells that they were sampled otherwise
+    /// while the entropy of training agrees.
+    pub(super) fn advice_of_sampling(&self, unit: &CurveUnit, finding: &Finding) -> Result<Option<String>> {
+        /// Least ratio of the first rewards, and the largest relative difference of the first entropies.
+        const APART: f64 = 1.25;
+        const ALIKE: f64 = 0.05;
+        let first = |role: Role| {
+            let roles = [role];
+            let mut found = self.metrics_of_run(unit, &roles).filter_map(|other| {
+                let series = &other.series;
+                Some((
+                    *series.step.first()?,
+                    series.baseline.first()?.as_ref()?.0,
+                    series.candidate.first()?.as_ref()?.0,
+                ))
+            });
+            found.next()
+        };
+        let (Some((step, baseline, candidate)), Some((_, entropy, other_entropy))) =
+            (first(Role::Reward), first(Role::Entropy))
+        else {
+            return Ok(None);
+        };
+        let is_apart = baseline > 0.0 && candidate > 0.0 && (candidate / baseline).max(baseline / candidate) >= APART;
+        if !finding.is(&curve_rules::RL_MISMATCH)
+            || !is_apart
+            || (other_entropy - entropy).abs() > ALIKE * entropy.abs()
+        {
+            return Ok(None);
+        }
+        let is_sharper = candidate > baseline;
+        self.writer.phrase("next_sampling", &context! { step, baseline, candidate, is_sharper }).map(Some)
+    }
+
     /// The next step about a reward that is lower: another metric that is off, furthest beyond its limit, or the reward itself
     /// where the metrics that a changed policy would move agree.
-    pub(super) fn advice_of_reward(&self, unit: &CurveUnit, finding: &Finding) -> Result<Option<String>> {
+    fn advice_of_reward(&self, unit: &CurveUnit, finding: &Finding) -> Result<Option<String>> {
         if headline_in_rl(unit, finding) != Some(LOWER_REWARD) {
             return Ok(None);
         }
@@ -156,8 +229,8 @@ impl Builder<'_> {
     }
 
     /// The next step about a metric that is NaN or infinite while the gradient norm of its run is not: how the metric itself is computed.
-    pub(super) fn advice_of_lone_nan(&self, unit: &CurveUnit, finding: &Finding) -> Result<Option<String>> {
-        if !finding.is(&curve_rules::NON_FINITE) || unit.metric == "grad_norm" {
+    fn advice_of_lone_nan(&self, unit: &CurveUnit, finding: &Finding) -> Result<Option<String>> {
+        if unit.metric == "grad_norm" {
             return Ok(None);
         }
         let of_run = curves(&self.result.checks).filter(|other| other.run == unit.run && other.rank == unit.rank);
@@ -167,7 +240,12 @@ impl Builder<'_> {
         let [metric, norm] = [self.metric(unit)?, self.metric(norm)?]
             .map(|metric| spaced_word(&metric.to_string(), self.writer.language()));
         let step = finding.facts.get("step").map(|step| self.writer.fact("step", step));
-        let context = context! { metric, norm, step };
+        let mismatch = [Role::Mismatch];
+        let alike =
+            self.metrics_of_run(unit, &mismatch).filter(|other| other.metric != unit.metric && other.role == unit.role);
+        let alike = alike.filter(|other| other.non_finite_steps.is_empty()).take(MOST_ALIKE);
+        let siblings = alike.map(|other| self.metric(other)).collect::<Result<Vec<_>>>()?;
+        let context = context! { metric, norm, step, siblings };
         self.writer.phrase("next_lone_nan", &context).map(Some)
     }
 }

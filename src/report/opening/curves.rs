@@ -62,14 +62,15 @@ impl Builder<'_> {
         let place = [self.start_of_curve(finding)?, self.equal_until(unit)?, self.longer_before(finding)?];
         opening.place = safe(Vec::from_iter(place.into_iter().filter(|part| !part.is_empty())).join(" · "));
         self.advise(&mut opening, None, finding)?;
-        let advice = self.advice_of_reward(unit, finding)?;
-        if let Some(advice) =
-            advice.map_or_else(|| self.advice_of_lone_nan(unit, finding), |advice| Ok(Some(advice)))?
-        {
+        if let Some(advice) = self.advice_by_other_metrics(unit, finding)? {
             opening.advice = safe(advice);
         }
         opening.told = Some(CheckId::Loss);
         self.reasons_of_curve(unit, finding, &mut opening)?;
+        // What the first rewards show is more than what a mismatch alone does.
+        if let Some(advice) = self.advice_of_sampling(unit, finding)? {
+            opening.advice = safe(advice);
+        }
         Ok(opening)
     }
 
