@@ -61,6 +61,7 @@ mod zero_gradient;
 
 pub use super::entry::Cause;
 pub(super) use operator_inaccurate::add_operator_evidence;
+pub(crate) use other_algorithm::PHASE_UNSEEN;
 pub(crate) use wrong_weights_or_data::INDICES_UNSEEN;
 pub(crate) use zero_gradient::GRADIENT_OF_INDEX;
 

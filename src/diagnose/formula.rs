@@ -14,6 +14,8 @@ use crate::result::diagnosis::Statement;
 
 /// A normalisation with another constant than its argument says.
 pub(super) const EPSILON: &str = "formula-epsilon";
+/// Evidence that an argument of a call is applied twice.
+pub(super) const FACTOR_TWICE: &str = "formula-factor-twice";
 
 /// Most of an error that may remain where a formula explains it.
 const LEFT_OVER: f64 = 0.1;
@@ -49,7 +51,7 @@ fn scaled(suspect: &Suspect<'_>, data: Option<&DataPair>) -> Option<Statement> {
     let inverse = suspect.numbers().find(|(_, value)| (value.abs() - 1.0).abs() > 1e-9 && near(1.0 / value));
     Some(match (argument, inverse) {
         (Some((name, value)), _) => {
-            Statement::new("formula-factor-twice").with("factor", factor).with("argument", name).with("value", value)
+            Statement::new(FACTOR_TWICE).with("factor", factor).with("argument", name).with("value", value)
         }
         (None, Some((name, value))) => {
             Statement::new("formula-factor-left-out").with("factor", factor).with("argument", name).with("value", value)

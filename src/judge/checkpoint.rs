@@ -53,7 +53,8 @@ pub fn judge(
     settings: CheckpointSettings<'_>,
     used: &mut [bool],
 ) -> JudgedCheckpoint {
-    let mut judge = Judge { name, settings, told: CheckpointFindings::new(name), outcomes: Vec::new() };
+    let equal = comparisons.iter().filter(|comparison| is_equal(&comparison.outcome)).count();
+    let mut judge = Judge { name, settings, told: CheckpointFindings::new(name), outcomes: Vec::new(), equal };
     let mut evidence = Evidence::default();
     let (states, weights): (Vec<_>, Vec<_>) = comparisons.iter().partition(|comparison| comparison.is_state);
     judge.states(pairs, &states, &mut evidence);
@@ -186,11 +187,18 @@ fn worst(mut outcomes: Vec<RuleOutcome>) -> Vec<RuleOutcome> {
     outcomes
 }
 
+/// Whether both sides hold the same values.
+fn is_equal(outcome: &ParameterOutcome) -> bool {
+    matches!(outcome, ParameterOutcome::Compared { stats, .. } if stats.unequal == 0)
+}
+
 struct Judge<'a> {
     name: &'a str,
     settings: CheckpointSettings<'a>,
     told: CheckpointFindings<'a>,
     outcomes: Vec<RuleOutcome>,
+    /// Tensors that are equal on both sides.
+    equal: usize,
 }
 
 impl Judge<'_> {
@@ -205,7 +213,6 @@ impl Judge<'_> {
 
     /// Adds a note about the states of random generators, with the number of those that differ; they differ in healthy runs too.
     fn states(&mut self, pairs: &ParameterPairs<'_>, states: &[&ParameterComparison<'_>], evidence: &mut Evidence) {
-        let differs = |outcome: &ParameterOutcome| !matches!(outcome, ParameterOutcome::Compared { stats, .. } if stats.unequal == 0);
         let names: Vec<String> = states
             .iter()
             .map(|state| state.name)
@@ -214,7 +221,7 @@ impl Judge<'_> {
             .collect();
         evidence.shown_only = names.len() as u64;
         let Some(first) = names.first().cloned() else { return };
-        let differing = states.iter().filter(|state| differs(&state.outcome)).count() + pairs.one_sided_states.len();
+        let differing = states.iter().filter(|state| !is_equal(&state.outcome)).count() + pairs.one_sided_states.len();
         let listed: Vec<String> = names.iter().take(SHOWN).cloned().collect();
         let finding = Finding::new(&rules::STATE, first).with("count", names.len()).with("differing", differing);
         self.say(finding.with("names", listed));
@@ -305,7 +312,7 @@ impl Judge<'_> {
         } else if error > band.wrong {
             let finding = Finding::new(&rules::DIVERGES, parameter).with("limit", band.wrong);
             Some(match zeroed {
-                Some(side) => finding.with("side", side.as_str()),
+                Some(side) => finding.with("side", side.as_str()).with("equal", self.equal),
                 None => finding,
             })
         } else if error > band.noise {

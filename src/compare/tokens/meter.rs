@@ -82,6 +82,25 @@ pub struct NonFinite {
     pub count: [u64; 2],
     /// The first.
     pub first: Option<TokenPlace>,
+    /// Whether any is NaN, and whether any is infinite.
+    pub kinds: [bool; 2],
+}
+
+impl NonFinite {
+    fn note_kind(&mut self, value: f64) {
+        let [nan, infinite] = &mut self.kinds;
+        *nan |= value.is_nan();
+        *infinite |= value.is_infinite();
+    }
+
+    /// The kind of all of them, as facts name it; `None` where there are both.
+    pub fn kind(&self) -> Option<&'static str> {
+        match self.kinds {
+            [true, false] => Some("nan"),
+            [false, true] => Some("inf"),
+            _ => None,
+        }
+    }
 }
 
 /// Sums over all answers of a comparison.
@@ -148,6 +167,8 @@ impl Meter {
                 let [of_a, of_b] = &mut self.non_finite.count;
                 *of_a += u64::from(!a.is_finite());
                 *of_b += u64::from(!b.is_finite());
+                self.non_finite.note_kind(*a);
+                self.non_finite.note_kind(*b);
                 self.non_finite.first.get_or_insert_with(place);
                 continue;
             }
@@ -179,6 +200,7 @@ impl Meter {
             if !difference.is_finite() {
                 let [of_a, _] = &mut self.non_finite.count;
                 *of_a += 1;
+                self.non_finite.note_kind(*difference);
                 let (step, rank) = (about.step.clone(), about.rank);
                 let (sequence, position) = (about.index, position as u64);
                 let place = || TokenPlace { step, rank, sequence, position, a: *difference, b: f64::NAN };

@@ -28,6 +28,9 @@ use crate::kind::TensorKind;
 use crate::pair::dump::argument_of;
 use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
 
+/// Advice about complex inputs, of which statistics show magnitudes alone; what it advises leads even where the cause is merely possible.
+pub(crate) const PHASE_UNSEEN: &str = "phase-unseen";
+
 pub(super) const CAUSE: Cause =
     Cause { in_dump, is_last_resort: true, links: &[ACCURACY_NOTES], ..Cause::new("other-algorithm") };
 
@@ -79,6 +82,12 @@ fn in_dump(context: &DumpContext<'_>) -> Option<Diagnosis> {
         arguments.retain(|argument| given.iter().all(|given| given != argument));
         let action = Statement::new("other-formula").with("op", suspect.culprit.op.as_str());
         let action = if arguments.is_empty() { action } else { action.with("arguments", arguments) };
+        let action = if formula.is_any(&[formula::FACTOR_TWICE]) {
+            Statement { facts: formula.facts.clone(), ..Statement::new("factor-applied-twice") }
+                .with("op", suspect.culprit.op.as_str())
+        } else {
+            action
+        };
         // A constant fitted to a few statistics is only one guess among many.
         let is_guess = data.is_none() && formula.code == formula::EPSILON;
         let sureness = if is_guess { Sureness::Possible } else { Sureness::Certain };
@@ -123,8 +132,9 @@ fn in_dump(context: &DumpContext<'_>) -> Option<Diagnosis> {
         .find(is_cut)
         .map(|cut| Statement { facts: cut.facts.clone(), ..Statement::new("cut-at-largest") });
     let advised = advised.or(cut);
+    let unseen = is_half_seen.then(|| Statement::new(PHASE_UNSEEN).with("op", suspect.culprit.op.as_str()));
     let diagnosis = Diagnosis::new(&CAUSE, place, sureness).because(agree).because_all(patterns);
-    Some(diagnosis.advise(advised))
+    Some(diagnosis.advise(advised.or(unseen)))
 }
 
 /// An input that is part of the graph, is no weight and was made by no dumped operation: code between two dumped calls

@@ -39,7 +39,11 @@ pub(super) fn findings(name: &str, side: LogprobsSide, measured: &TokenMeasure, 
         let finding =
             found(&rules::NON_FINITE, &first.to_string()).with("count", of_a + of_b).with("pattern", "overflow");
         let finding = finding.with("engine_count", of_a).with("trainer_count", of_b);
-        all.push(finding.with("quantity", quantity));
+        let finding = finding.with("quantity", quantity);
+        all.push(match measured.meter.non_finite.kind() {
+            Some(kind) => finding.with("broken", kind),
+            None => finding,
+        });
     }
     if let Some(((place, [(one, of_one), (other, of_other)]), count)) = first(&notes.lengths) {
         let finding = found(&rules::LENGTH_DIFFERS, place).with("count", count).with("one", *one).with("other", *other);

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::length;
 use super::words::{capital, uncapital};
-use crate::diagnose::cause::INDICES_UNSEEN;
+use crate::diagnose::cause::{INDICES_UNSEEN, PHASE_UNSEEN};
 use crate::error::Result;
 use crate::judge::loss::code as curve_rules;
 use crate::report::escape::TextTarget;
@@ -216,7 +216,8 @@ impl Builder<'_> {
         }
         if !is_known {
             help = self.next_dump(finding)?.unwrap_or(help);
-            if let Some((_, text)) = known.as_ref().filter(|(cause, _)| cause.advice.is_any(&[INDICES_UNSEEN])) {
+            let unseen = |cause: &Diagnosis| cause.advice.is_any(&[INDICES_UNSEEN, PHASE_UNSEEN]);
+            if let Some((_, text)) = known.as_ref().filter(|(cause, _)| unseen(cause)) {
                 let (first, then) = (safe(text.advice.clone()), safe(uncapital(&help, &[])));
                 help = self.writer.phrase("next_labels_first", &context! { first, then })?;
             }

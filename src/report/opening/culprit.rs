@@ -6,7 +6,7 @@ use minijinja::{Value, context};
 
 use super::builder::{Builder, Columns, Opening};
 use super::words::{capital, cut_line, expression, short_name, tensor_and_index, without_direction};
-use crate::diagnose::cause::{GRADIENT_OF_INDEX, INDICES_UNSEEN};
+use crate::diagnose::cause::{GRADIENT_OF_INDEX, INDICES_UNSEEN, PHASE_UNSEEN};
 use crate::error::Result;
 use crate::judge::dump::rules as dump_rules;
 use crate::judge::monitor::rules as monitor_rules;
@@ -38,8 +38,9 @@ impl Builder<'_> {
         let off = self.baseline_off(culprit);
         let (finding, cause) = off.map_or((finding, cause), |off| (off, None));
         let likely = cause.filter(|cause| cause.sureness >= Sureness::Likely);
-        // Where all numbers that enter a loss agree, its labels are the first to look at, however little is known of them.
-        let leading = likely.or_else(|| cause.filter(|cause| cause.advice.is_any(&[INDICES_UNSEEN])));
+        // Where all numbers that enter agree, what they do not show is the first to look at, however little is known of it: labels of a
+        // loss, phases of complex numbers.
+        let leading = likely.or_else(|| cause.filter(|cause| cause.advice.is_any(&[INDICES_UNSEEN, PHASE_UNSEEN])));
         let of_cause =
             leading.map(|cause| self.headline_of_cause(cause, finding, Some(culprit))).transpose()?.flatten();
         let headline = match of_cause {
