@@ -67,7 +67,11 @@ pub(super) fn not_judged(check: &Check, writer: &Writer) -> Result<String> {
         ("left_out", sum(|evidence| evidence.left_out)),
     ];
     let told = counts.into_iter().filter(|(_, count)| *count > 0);
-    let told = told.map(|(state, count)| writer.phrase(&format!("account_{state}"), &context! { count, names => "" }));
+    let told = told.map(|(state, count)| {
+        // Of a curve it is the points at which a side is not finite.
+        let state = if check.id == CheckId::Loss && state == "not_compared" { "not_finite" } else { state };
+        writer.phrase(&format!("account_{state}"), &context! { count, names => "" })
+    });
     Ok(told.collect::<Result<Vec<_>>>()?.join(&writer.word("comma")?))
 }
 

@@ -8,9 +8,11 @@ use super::escape::TextTarget;
 use super::messages::{Language, short_number};
 use super::writer::{Writer, safe};
 use crate::error::Result;
+use crate::judge::loss::code::PERIODIC;
 use crate::median::upper_median;
 use crate::result::GateResult;
-use crate::result::unit::CurveUnit;
+use crate::result::finding::Fact;
+use crate::result::unit::{AnyUnit, CurveUnit};
 
 /// Largest number of points per line of a diagram.
 const POINTS: usize = 60;
@@ -47,7 +49,7 @@ pub fn loss_chart(result: &GateResult, language: Language) -> Result<Option<Diag
     let middle = if is_alone { middle() } else { None };
     let both = shown.step.iter().zip(shown.baseline.iter().zip(&shown.candidate));
     let both = both.filter_map(|(step, (b, c))| Some((*step, middle.or(*b)?, (*c)?)));
-    let both: Vec<Point> = both.collect();
+    let both: Vec<Point> = both.take(drawn_steps(result, unit)).collect();
     let (sound, end) = without_broken_end(&both);
     let points = telling(&held(sound));
     let ends = ends::usual_range(points.iter().flat_map(|point| [point.1, point.2]));
@@ -76,6 +78,18 @@ pub fn loss_chart(result: &GateResult, language: Language) -> Result<Option<Diag
     );
     let is_bottom = points.iter().any(|point| !point.1.is_finite() || !point.2.is_finite());
     Ok(Some(Diagram { chart, caption: caption(unit, result, language, (end, is_bottom))? }))
+}
+
+/// Number of steps that are drawn: of a curve that repeats itself a few periods, which points of a longer stretch would hide.
+fn drawn_steps(result: &GateResult, unit: &CurveUnit) -> usize {
+    /// Periods that are drawn.
+    const PERIODS: usize = 4;
+    let mut repeats = result.counting().filter(|finding| finding.is(&PERIODIC) && finding.place == unit.name());
+    let period = repeats.find_map(|finding| match finding.facts.get("period") {
+        Some(Fact::Count(period)) => usize::try_from(*period).ok(),
+        _ => None,
+    });
+    period.map_or(usize::MAX, |period| period.saturating_mul(PERIODS))
 }
 
 /// The points before the first one from which on a side is not finite to the end, and the last step of those; all points where there is no

@@ -106,9 +106,20 @@ fn argument_name(call: &str, row: &str) -> Option<String> {
     Some(format!("{name}{}", item.unwrap_or_default()))
 }
 
+/// Calls whose gradients stand in the order of their first arguments, which have one shape.
+const IN_ORDER: [&str; 1] = ["scaled_dot_product_attention"];
+
 /// Name of the argument that a gradient belongs to: the only one of its shape. Hooks give the gradients of some calls in another order
 /// than the arguments, and that of a matrix transposed.
 fn argument_of_gradient(call: &OpName, gradient: Leaf<'_>, operations: &Operations) -> Option<String> {
+    if IN_ORDER.contains(&call.function()) {
+        let position = gradient.row.last_part();
+        return SIGNATURES
+            .get(call.base.as_str())?
+            .first()?
+            .parameter(position)
+            .map(|parameter| parameter.name.to_owned());
+    }
     let names = call.forward_names();
     let forward = operations.iter().find(|operation| names.iter().any(|name| name == operation.name))?;
     let shape = gradient.tensor()?.shape;

@@ -3,7 +3,7 @@
 use minijinja::{Value, context};
 
 use super::builder::{Builder, MOST_REASONS, Opening};
-use super::curves::{DIFFERS, LOWER_REWARD, headline_in_rl, told};
+use super::curves::{DIFFERS, LOWER_REWARD, headline_in_rl, is_gradient_norm, told};
 use super::levels::times;
 use super::words::uncapital;
 use crate::error::Result;
@@ -121,6 +121,9 @@ impl Builder<'_> {
         if finding.is(&curve_rules::NON_FINITE) {
             return self.advice_of_lone_nan(unit, finding);
         }
+        if finding.is(&curve_rules::PERIODIC) {
+            return self.advice_of_repeats(unit);
+        }
         if finding.is(&curve_rules::RL_CLIP) {
             return self.advice_of_clip(unit, finding);
         }
@@ -133,6 +136,19 @@ impl Builder<'_> {
         curves(&self.result.checks)
             .filter(of_run)
             .filter(|other| other.role.as_ref().is_some_and(|role| roles.contains(role)))
+    }
+
+    /// The next step about a loss that repeats itself although gradients flow: what happens between them and the parameters.
+    fn advice_of_repeats(&self, unit: &CurveUnit) -> Result<Option<String>> {
+        let roles = [Role::GradNorm];
+        let norms = self.metrics_of_run(unit, &roles).flat_map(|other| other.series.candidate.iter().flatten());
+        let norms: Vec<f64> = norms.map(|norm| norm.0).collect();
+        let least = norms.iter().copied().fold(f64::INFINITY, f64::min);
+        let most = norms.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        if !(least > 0.0 && most.is_finite()) {
+            return Ok(None);
+        }
+        self.writer.phrase("next_repeats", &context! { least, most }).map(Some)
     }
 
     /// The next step about more clipped tokens where the learning rate agrees: the clip range.
@@ -235,8 +251,7 @@ impl Builder<'_> {
         }
         let of_run = curves(&self.result.checks).filter(|other| other.run == unit.run && other.rank == unit.rank);
         let mut finite = of_run.filter(|other| other.non_finite_steps.is_empty() && other.metric != unit.metric);
-        let is_norm = |other: &&CurveUnit| other.metric == "grad_norm" || other.role == Some(Role::GradNorm);
-        let Some(norm) = finite.find(is_norm) else { return Ok(None) };
+        let Some(norm) = finite.find(|other| is_gradient_norm(other)) else { return Ok(None) };
         let [metric, norm] = [self.metric(unit)?, self.metric(norm)?]
             .map(|metric| spaced_word(&metric.to_string(), self.writer.language()));
         let step = finding.facts.get("step").map(|step| self.writer.fact("step", step));

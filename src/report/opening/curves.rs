@@ -12,6 +12,8 @@ use crate::error::Result;
 use crate::judge::loss::code as curve_rules;
 use crate::judge::loss::rl;
 use crate::judge::rule::Rule;
+use crate::kind::Role;
+use crate::median::upper_median;
 use crate::report::curve::{self, Spike};
 use crate::report::messages::{Language, ratio, rounded, short_number, signed_ratio};
 use crate::report::writer::safe;
@@ -59,7 +61,12 @@ impl Builder<'_> {
         opening.rows = self.failed_rules()?.into_iter().take(most).chain(others).collect();
         let head = if is_of_rl(Some(unit)) { "head_levels" } else { "head_against" };
         opening.columns = vec![Value::from(""), self.phrase(head, context! {})?, self.word("head_allowed")?];
-        let place = [self.start_of_curve(finding)?, self.equal_until(unit)?, self.longer_before(finding)?];
+        let place = [
+            self.start_of_curve(finding)?,
+            self.equal_until(unit)?,
+            self.longer_before(finding)?,
+            self.norm_that_breaks(unit, finding)?,
+        ];
         opening.place = safe(Vec::from_iter(place.into_iter().filter(|part| !part.is_empty())).join(" · "));
         self.advise(&mut opening, None, finding)?;
         if let Some(advice) = self.advice_by_other_metrics(unit, finding)? {
@@ -98,6 +105,26 @@ impl Builder<'_> {
             Some(step) => self.writer.phrase("place_equal_until", &context! { step }),
             None => Ok(String::new()),
         }
+    }
+
+    /// The gradient norm that is not finite from the same step on as its loss, and whether it grew before; empty where there is none.
+    fn norm_that_breaks(&self, unit: &CurveUnit, finding: &Finding) -> Result<String> {
+        /// Multiple of its median up to which a norm is as high as usual.
+        const USUAL: f64 = 3.0;
+        let mut norms = curves(&self.result.checks).filter(|other| other.run == unit.run && other.rank == unit.rank);
+        let norm = norms.find(|other| other.metric != unit.metric && is_gradient_norm(other));
+        let first = unit.non_finite_steps.first().filter(|_| finding.is(&curve_rules::NON_FINITE));
+        let Some((norm, first)) = norm.zip(first).filter(|(norm, first)| norm.non_finite_steps.first() == Some(first))
+        else {
+            return Ok(String::new());
+        };
+        let before = norm.series.step.iter().zip(&norm.series.candidate).take_while(|(step, _)| *step < first);
+        let before: Vec<f64> = before.filter_map(|(_, value)| Some((*value)?.0)).collect();
+        let (Some(last), Some(median)) = (before.last().copied(), upper_median(before.clone())) else {
+            return Ok(String::new());
+        };
+        let metric = self.metric(norm)?;
+        self.writer.phrase("place_norm_breaks", &context! { metric, last, is_usual => last <= USUAL * median })
     }
 
     /// The step from which the losses part little by little, where that is known of runs that start equal and leave their band later.
@@ -532,4 +559,9 @@ pub(super) fn failed_tail_difference(unit: &CurveUnit) -> Option<f64> {
 fn wrong<'a>(unit: &'a CurveUnit, name: &str) -> Option<&'a RuleOutcome> {
     let is_finite = |rule: &&RuleOutcome| matches!(rule.value, Some(Number(value)) if value.is_finite());
     unit.rules.iter().find(|rule| rule.rule == name && rule.verdict >= Verdict::Warn).filter(is_finite)
+}
+
+/// Whether a curve is a gradient norm.
+pub(super) fn is_gradient_norm(unit: &CurveUnit) -> bool {
+    unit.metric == "grad_norm" || unit.role == Some(Role::GradNorm)
 }
