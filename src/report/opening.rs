@@ -22,6 +22,7 @@ mod words;
 
 use builder::{Builder, Columns, MOST_ROWS};
 use lead::Lead;
+use words::capital;
 
 use super::writer::{Writer, safe};
 use super::{evaluation as evaluations, performance as profiles};
@@ -30,7 +31,7 @@ use crate::judge::loss::code as curve_rules;
 use crate::result::GateResult;
 use crate::result::diagnosis::{Diagnosis, Sureness};
 use crate::result::finding::{Fact, Finding};
-use crate::result::unit::CulpritKind;
+use crate::result::unit::{CulpritKind, CurveUnit};
 
 pub(super) use builder::labelled_sentence;
 pub use builder::{EvidenceRow, Opening};
@@ -63,9 +64,7 @@ impl Opening {
             }
             Lead::Culprit(culprit, finding, cause) => build.culprit(culprit, finding, *cause)?,
             Lead::Settings(findings) => build.settings(findings)?,
-            Lead::Curve(_, finding) if result.is_alone() => {
-                Opening { picture: "loss", ..build.finding(finding, None)? }
-            }
+            Lead::Curve(unit, finding) if result.is_alone() => build.curve_alone(unit, finding)?,
             Lead::Curve(unit, finding) => build.curve(unit, finding)?,
             Lead::Finding(finding, _) if evaluations::is_about_evaluation(finding) => build.evaluation(finding)?,
             Lead::Finding(finding, cause) => build.finding(finding, *cause)?,
@@ -106,6 +105,19 @@ impl Builder<'_> {
             opening.place = safe(parts.collect::<Vec<_>>().join(" · "));
         }
         self.advise(&mut opening, cause, finding)?;
+        Ok(opening)
+    }
+
+    /// A curve of a run without a baseline.
+    fn curve_alone(&self, unit: &CurveUnit, finding: &Finding) -> Result<Opening> {
+        let mut opening = Opening { picture: "loss", ..self.finding(finding, None)? };
+        if let Some(advice) = self.advice_by_other_metrics(unit, finding)? {
+            opening.advice = safe(advice);
+        }
+        let breaks = self.norm_that_breaks(unit, finding)?;
+        if !breaks.is_empty() {
+            opening.place = safe(capital(&breaks));
+        }
         Ok(opening)
     }
 

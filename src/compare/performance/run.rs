@@ -126,6 +126,11 @@ impl ProfileRun {
         self.recordings.iter().flat_map(|recording| &recording.usage)
     }
 
+    /// Smallest allocated memory, which is held throughout, in MB.
+    pub fn memory_least(&self) -> Option<f64> {
+        self.recordings.iter().filter_map(|recording| recording.profile.memory_least).min_by(f64::total_cmp)
+    }
+
     /// The largest memory in MB.
     pub fn memory_peak(&self) -> Option<f64> {
         self.recordings.iter().filter_map(|recording| recording.profile.memory_peak).max_by(f64::total_cmp)

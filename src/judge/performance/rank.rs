@@ -116,7 +116,7 @@ pub fn judge(
     findings.extend(too_good(&unit, &measures, limits));
     findings.extend(scatter(&place, &steps, &periods, verdict));
     if unit.equal_hardware {
-        findings.extend(memory(&mut unit, &measures, &place, policy));
+        findings.extend(memory(&mut unit, (runs, &measures), &place, policy));
         findings.extend(frequency(&place, runs).filter(|_| !waits_for_host(&measures)));
         findings.extend(witness::lost_parts_finding(&place, runs, policy));
     }
@@ -325,7 +325,12 @@ fn scatter(
 }
 
 /// Finding about the peak memory.
-fn memory(unit: &mut PerformanceUnit, measures: &RankMeasures, place: &str, policy: &Policy) -> Option<Finding> {
+fn memory(
+    unit: &mut PerformanceUnit,
+    (runs, measures): ([&ProfileRun; 2], &RankMeasures),
+    place: &str,
+    policy: &Policy,
+) -> Option<Finding> {
     let [baseline, candidate] = unit.memory_peak.map(|peaks| peaks.map(|peak| peak.0))?;
     if baseline <= 0.0 {
         return None;
@@ -349,6 +354,11 @@ fn memory(unit: &mut PerformanceUnit, measures: &RankMeasures, place: &str, poli
     let finding = Finding::new(&rules::MEMORY_PEAK, place).with_severity(severity).with("growth", ratio - 1.0);
     let is_equal = |cost: &OperatorCost| (cost.count[0] - cost.count[1]).abs() < f64::EPSILON;
     let finding = finding.with("baseline", baseline).with("candidate", candidate).with("limit", limit - 1.0);
+    let [baseline_run, candidate_run] = runs;
+    let finding = match baseline_run.memory_least().zip(candidate_run.memory_least()) {
+        Some((held, candidate_held)) => finding.with("held", held).with("candidate_held", candidate_held),
+        None => finding,
+    };
     Some(finding.with("same_kernels", u64::from(!measures.costs.is_empty() && measures.costs.iter().all(is_equal))))
 }
 

@@ -90,7 +90,8 @@ impl Reading<'_> {
         if let Some(times) = self.read(of(ProfileFileKind::Operators), ANEW, |source| read_details(source)) {
             (read.operators, read.loading) = (times.operators(), times.loading());
         }
-        read.memory_peak = self.read(of(ProfileFileKind::Memory), ANEW, |source| tables::memory_peak(source)).flatten();
+        let memory = self.read(of(ProfileFileKind::Memory), ANEW, |source| tables::memory_range(source)).flatten();
+        (read.memory_least, read.memory_peak) = memory.map(|[least, most]| (least, most)).unzip();
         let communication = self.read(of(ProfileFileKind::Communication), ANEW, |source| read_communication(source));
         read.communication = communication.unwrap_or_default();
         if let Some(trace) = self.read(of(ProfileFileKind::Trace), ANEW, |source| npu_trace::read_trace(source)) {

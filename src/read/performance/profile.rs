@@ -38,6 +38,8 @@ pub struct Profile {
     pub operators: Vec<OperatorTime>,
     /// Time that the training waited for its next batch; `None` if no file has it.
     pub loading: Option<LoadingTime>,
+    /// Smallest allocated memory, which is held throughout, in MB of 1024 * 1024 bytes; `None` if it was not recorded.
+    pub memory_least: Option<f64>,
     /// Largest allocated memory, in MB of 1024 * 1024 bytes; `None` if it was not recorded.
     pub memory_peak: Option<f64>,
     /// Times of collectives by type, over the whole recording; empty if they were not recorded.
@@ -65,6 +67,7 @@ impl Profile {
             totals: Vec::new(),
             operators: Vec::new(),
             loading: None,
+            memory_least: None,
             memory_peak: None,
             communication: BTreeMap::new(),
             frequency: None,

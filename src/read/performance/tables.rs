@@ -117,19 +117,19 @@ pub(super) fn totals(source: &dyn ByteSource) -> Result<Vec<OperatorTotal>> {
 
 const MEMORY: Columns = Columns { needed: &[&["Component"], &["Total Allocated(MB)"]], others: &[] };
 
-/// Reads the largest allocated memory from `memory_record.csv`, in MB; `None` if the framework recorded none.
-pub(super) fn memory_peak(source: &dyn ByteSource) -> Result<Option<f64>> {
-    let mut peak: Option<f64> = None;
+/// Reads the smallest and the largest allocated memory from `memory_record.csv`, in MB; `None` if the framework recorded none.
+pub(super) fn memory_range(source: &dyn ByteSource) -> Result<Option<[f64; 2]>> {
+    let mut range: Option<[f64; 2]> = None;
     read(source, &MEMORY, |row| {
         let is_framework = FRAMEWORK.iter().any(|name| row.cell(0).trim_ascii() == name.as_bytes());
         if !is_framework {
             return Ok(true);
         }
         let Some(allocated) = parse_finite(row.cell(1)) else { return Ok(false) };
-        peak = Some(peak.map_or(allocated, |peak| peak.max(allocated)));
+        range = Some(range.map_or([allocated; 2], |[least, most]| [least.min(allocated), most.max(allocated)]));
         Ok(true)
     })?;
-    Ok(peak)
+    Ok(range)
 }
 
 #[cfg(test)]

@@ -16,6 +16,7 @@ use crate::kind::Role;
 use crate::median::upper_median;
 use crate::report::curve::{self, Spike};
 use crate::report::messages::{Language, ratio, rounded, short_number, signed_ratio};
+use crate::report::sides::spaced_word;
 use crate::report::writer::safe;
 use crate::report::{outcomes, phrases};
 use crate::result::diagnosis::{Diagnosis, Sureness};
@@ -108,7 +109,7 @@ impl Builder<'_> {
     }
 
     /// The gradient norm that is not finite from the same step on as its loss, and whether it grew before; empty where there is none.
-    fn norm_that_breaks(&self, unit: &CurveUnit, finding: &Finding) -> Result<String> {
+    pub(super) fn norm_that_breaks(&self, unit: &CurveUnit, finding: &Finding) -> Result<String> {
         /// Multiple of its median up to which a norm is as high as usual.
         const USUAL: f64 = 3.0;
         let mut norms = curves(&self.result.checks).filter(|other| other.run == unit.run && other.rank == unit.rank);
@@ -123,7 +124,7 @@ impl Builder<'_> {
         let (Some(last), Some(median)) = (before.last().copied(), upper_median(before.clone())) else {
             return Ok(String::new());
         };
-        let metric = self.metric(norm)?;
+        let metric = spaced_word(&self.metric(norm)?.to_string(), self.writer.language());
         self.writer.phrase("place_norm_breaks", &context! { metric, last, is_usual => last <= USUAL * median })
     }
 
