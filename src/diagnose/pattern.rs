@@ -9,6 +9,9 @@ use crate::read::dump::TensorRecord;
 use crate::result::diagnosis::Statement;
 use crate::verdict::Side;
 
+/// A few values that are far too large among right ones.
+pub(super) const FEW_TOO_LARGE: &str = "few-too-large";
+
 /// The same magnitudes, moved or with other signs.
 const SAME_MAGNITUDES: &str = "same-magnitudes";
 
@@ -57,7 +60,7 @@ pub(super) fn patterns(suspect: &Suspect<'_>) -> Vec<Statement> {
     let gone = if is_bounded && suspect.is_result() { None } else { ends.gone(rows.is_some()) };
     let inner = || inner_part(suspect, &ends);
     let found: Vec<Statement> = rows.into_iter().chain(gone).collect();
-    if found.is_empty() { inner().into_iter().collect() } else { found }
+    if found.is_empty() { inner().or_else(|| few_too_large(suspect)).into_iter().collect() } else { found }
 }
 
 /// An input whose norm and largest magnitude agree while its mean does not: the same magnitudes in another order or with other signs, as
@@ -71,6 +74,27 @@ pub(super) fn same_magnitudes(suspect: &Suspect<'_>) -> Option<Statement> {
     let is_same = norm > 0.0 && near(norm, other_norm) && near(one, other) && 4.0 * suspect.limit() <= KEPT;
     let is_apart = (mean - other_mean).abs() > suspect.limit() * one;
     (is_same && is_apart).then(|| Statement::new(SAME_MAGNITUDES).with("largest", one))
+}
+
+/// A result whose largest magnitude grows far more than its norm: few of its values are wrong, such as a part that no kernel wrote.
+fn few_too_large(suspect: &Suspect<'_>) -> Option<Statement> {
+    /// Least growth of the largest magnitude, and the most that the norm grows for it.
+    const LARGER: f64 = 1.5;
+    const SHARE: f64 = 0.25;
+    let [[max, min, _, norm], [other_max, other_min, _, other_norm]] = suspect.value.finite_statistics()?;
+    let largest = |max: f64, min: f64| max.abs().max(min.abs());
+    let (one, other) = (largest(max, min), largest(other_max, other_min));
+    let (grown, norm_grown) = (other / one, other_norm / norm);
+    let is_few = suspect.is_result()
+        && !suspect.is_backward()
+        && grown >= LARGER
+        && grown.is_finite()
+        && norm_grown >= 1.0
+        && norm_grown - 1.0 <= SHARE * (grown - 1.0);
+    is_few.then(|| {
+        let statement = Statement::new(FEW_TOO_LARGE).with("from", one).with("to", other);
+        statement.with("grown", grown).with("norm_grown", norm_grown)
+    })
 }
 
 /// A norm that falls while both ends agree: as if a part of the elements were zero, with the share of the squares that is gone.

@@ -11,10 +11,10 @@ use super::super::entry::{ACCURACY_NOTES, Cause};
 use super::super::evidence::{MADE_BY_UNDUMPED, UNSEEN_ORDER};
 use super::super::formula;
 use super::super::order;
-use super::super::pattern::{OTHER_PLACES, OTHER_ROWS, SUM_LOST, patterns};
+use super::super::pattern::{FEW_TOO_LARGE, OTHER_PLACES, OTHER_ROWS, SUM_LOST, patterns};
 use super::super::updates::Updates;
 use super::super::value_pair::ValuePair;
-use super::super::values::DataPair;
+use super::super::values::{DataPair, count_of};
 use super::input_differs::{advice_of_undumped, call_before, is_in_graph};
 use super::missing_operations::{explains, replaced_operation};
 use super::optimizer_differs::is_of_most;
@@ -27,6 +27,8 @@ use crate::judge::operators::arguments::formula_arguments;
 use crate::kind::TensorKind;
 use crate::pair::dump::argument_of;
 use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
+use crate::result::finding::Fact;
+use crate::result::number::Number;
 
 /// Advice about complex inputs, of which statistics show magnitudes alone; what it advises leads even where the cause is merely possible.
 pub(crate) const PHASE_UNSEEN: &str = "phase-unseen";
@@ -93,7 +95,7 @@ fn in_dump(context: &DumpContext<'_>) -> Option<Diagnosis> {
         let sureness = if is_guess { Sureness::Possible } else { Sureness::Certain };
         // A parameter's gradient is the sum of a backward pass that it does not record.
         if suspect.value.kind == TensorKind::ParameterGradient {
-            let action = Statement::new("parameter-gradient-formula").with("tensor", place);
+            let action = parameter_gradient_advice(context, &suspect, &formula);
             return Some(Diagnosis::new(&CAUSE, place, sureness).because(formula).advise(action));
         }
         let diagnosis = Diagnosis::new(&CAUSE, place, sureness).because(agree).because(formula);
@@ -126,7 +128,8 @@ fn in_dump(context: &DumpContext<'_>) -> Option<Diagnosis> {
         return Some(Diagnosis::new(&CAUSE, place, sureness).because(agree).because(order).advise(action));
     }
     let is_cut = |pattern: &&Statement| pattern.facts.contains_key("largest_of");
-    let advised = patterns.iter().find(|pattern| pattern.is_any(&[OTHER_ROWS, OTHER_PLACES, SUM_LOST])).cloned();
+    let advised =
+        patterns.iter().find(|pattern| pattern.is_any(&[OTHER_ROWS, OTHER_PLACES, SUM_LOST, FEW_TOO_LARGE])).cloned();
     let cut = patterns
         .iter()
         .find(is_cut)
@@ -135,6 +138,31 @@ fn in_dump(context: &DumpContext<'_>) -> Option<Diagnosis> {
     let unseen = is_half_seen.then(|| Statement::new(PHASE_UNSEEN).with("op", suspect.culprit.op.as_str()));
     let diagnosis = Diagnosis::new(&CAUSE, place, sureness).because(agree).because_all(patterns);
     Some(diagnosis.advise(advised.or(unseen)))
+}
+
+/// Advice about a parameter's gradient that is off by a factor: where one over it is the length of an axis of what enters the module, that
+/// axis, and whether the gradients of the module's other parameters agree.
+fn parameter_gradient_advice(context: &DumpContext<'_>, suspect: &Suspect<'_>, formula: &Statement) -> Statement {
+    /// Largest relative distance of one over the factor from a whole number.
+    const NEAR: f64 = 0.01;
+    let advice = Statement::new("parameter-gradient-formula").with("tensor", suspect.culprit.tensor.as_str());
+    let Some(Fact::Number(Number(factor))) = formula.facts.get("factor") else { return advice };
+    let forward = format!("{}.forward", suspect.name.base);
+    let module = context.input.candidate.operations.iter().find(|operation| operation.name.starts_with(&forward));
+    let input = module.and_then(|module| module.leaves.iter().find(|leaf| leaf.kind == TensorKind::Input)?.record());
+    let Some(shape) = input.map(|record| record.shape.to_vec()) else { return advice };
+    let is_near = |len: usize| len > 1 && (count_of(len) * factor - 1.0).abs() <= NEAR;
+    let is_length = |len: &u64| usize::try_from(*len).is_ok_and(is_near);
+    // The last axis is that of the features, over which a bias is not summed.
+    let summed = shape.split_last().map_or(&[][..], |(_, rest)| rest);
+    let Some(axis) = summed.iter().position(is_length) else { return advice };
+    let agrees = |both: ValuePair<'_>| both.measured().is_some_and(|measured| measured.error <= suspect.limit());
+    let others: Vec<bool> =
+        suspect.values().filter(|both| both.candidate.row != *suspect.culprit.tensor).map(agrees).collect();
+    let told: Vec<String> = shape.iter().map(u64::to_string).collect();
+    let advice =
+        advice.with("axis", axis).with("length", *summed.get(axis).unwrap_or(&1)).with("input_shape", told.join("×"));
+    if !others.is_empty() && others.iter().all(|agrees| *agrees) { advice.with("others", others.len()) } else { advice }
 }
 
 /// An input that is part of the graph, is no weight and was made by no dumped operation: code between two dumped calls

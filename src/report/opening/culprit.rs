@@ -147,7 +147,9 @@ impl Builder<'_> {
             self.writer.phrase("unit_step", &context! { step => culprit.step })?,
         ];
         let finding = self.result.findings.iter().find(|finding| culprit.stands_for(finding));
-        if let Some(module) = finding.and_then(|finding| finding.text("module")) {
+        if let Some(module) =
+            finding.and_then(|finding| finding.text("module")).filter(|module| !culprit.op.starts_with(module))
+        {
             place
                 .insert(1, self.writer.phrase("place_module", &context! { module => safe(self.writer.name(module)) })?);
         }

@@ -6,6 +6,8 @@ use minijinja::context;
 
 use super::builder::{Builder, Columns, EvidenceRow, MOST_REASONS, Opening, rows_for_leading_check};
 use crate::error::Result;
+use crate::judge::evaluation::rules;
+use crate::judge::rule::Rule;
 use crate::report::evaluation;
 use crate::report::writer::safe;
 use crate::result::finding::{Fact, Finding};
@@ -41,9 +43,28 @@ impl Builder<'_> {
             None => opening.place,
         };
         self.advise(&mut opening, None, finding)?;
+        if finding.is(&rules::ANSWERS_CHANGED) && !self.settings_differ() {
+            opening.advice = self.phrase(
+                "next_answers_changed",
+                context! { is_even => finding.facts.get("worse") == finding.facts.get("better") },
+            )?;
+        }
         self.reasons_of_evaluation(&mut opening, finding)?;
         opening.told = is_told.then_some(finding.check);
         Ok(opening)
+    }
+
+    /// Whether the files show that both runs asked the models otherwise, or other models.
+    fn settings_differ(&self) -> bool {
+        const SETTINGS: [&Rule; 6] = [
+            &rules::MODEL_DIFFERS,
+            &rules::MODEL_ARGS_DIFFER,
+            &rules::PROMPTS_DIFFER,
+            &rules::DOCS_DIFFER,
+            &rules::GENERATION_SETTINGS_DIFFER,
+            &rules::SHOTS_DIFFER,
+        ];
+        self.result.findings.iter().any(|finding| finding.is_any(&SETTINGS))
     }
 
     /// Takes the baseline's column out where there is no baseline, and no row has anything in it.
