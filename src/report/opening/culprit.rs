@@ -39,8 +39,12 @@ impl Builder<'_> {
         let (finding, cause) = off.map_or((finding, cause), |off| (off, None));
         let likely = cause.filter(|cause| cause.sureness >= Sureness::Likely);
         // Where all numbers that enter agree, what they do not show is the first to look at, however little is known of it: labels of a
-        // loss, phases of complex numbers.
-        let leading = likely.or_else(|| cause.filter(|cause| cause.advice.is_any(&[INDICES_UNSEEN, PHASE_UNSEEN])));
+        // loss, phases of complex numbers, the constant of a norm.
+        let is_telling = |cause: &&Diagnosis| {
+            cause.advice.is_any(&[INDICES_UNSEEN, PHASE_UNSEEN])
+                || cause.evidence.iter().any(|statement| statement.is_any(&["formula-epsilon"]))
+        };
+        let leading = likely.or_else(|| cause.filter(is_telling));
         let of_cause =
             leading.map(|cause| self.headline_of_cause(cause, finding, Some(culprit))).transpose()?.flatten();
         let headline = match of_cause {
