@@ -23,6 +23,7 @@ mod order;
 mod part;
 mod pattern;
 mod rl;
+mod rotary;
 pub mod runnable;
 mod shard;
 mod story;

@@ -5,10 +5,11 @@
 
 use super::context::{DumpContext, Suspect, element_count};
 use super::factor;
-use super::value_pair::ValuePair;
+use super::value_pair::{ValuePair, operations_of, values_of};
 use super::values::DataPair;
 use crate::kind::TensorKind;
 use crate::read::dump::TensorRecord;
+use crate::read::dump::name::OpName;
 use crate::read::json::Json;
 use crate::result::diagnosis::Statement;
 
@@ -26,7 +27,7 @@ pub(super) fn fitting_formula(
     suspect: &Suspect<'_>,
     data: Option<&DataPair>,
 ) -> Option<Statement> {
-    other_epsilon(suspect)
+    other_epsilon(context, suspect)
         .or_else(|| scaled(suspect, data))
         .or_else(|| without_bias(context, suspect, data))
         .or_else(|| data.and_then(|data| other_activation(context, suspect, data)))
@@ -127,7 +128,7 @@ fn side_that_explains(error: f64, without_candidate: f64, without_baseline: f64)
 
 /// A normalisation whose output is too large or too small as a whole, as another epsilon makes it: with the variance
 /// `v` of its input, outputs scale by `sqrt((v + eps) / (v + eps'))`.
-fn other_epsilon(suspect: &Suspect<'_>) -> Option<Statement> {
+fn other_epsilon(context: &DumpContext<'_>, suspect: &Suspect<'_>) -> Option<Statement> {
     let api = suspect.api().to_ascii_lowercase();
     if !api.contains("norm") || suspect.is_backward() || !suspect.is_result() {
         return None;
@@ -141,8 +142,40 @@ fn other_epsilon(suspect: &Suspect<'_>) -> Option<Statement> {
     let rounded = 10_f64.powf(fits.log10().round());
     let is_power = fits.is_finite() && fits > 0.0 && (fits / rounded).ln().abs() < 0.5;
     let matters = (ratio - 1.0).abs() > 5.0 * suspect.limit();
-    (is_power && matters && (rounded / asked).ln().abs() > 1.0)
-        .then(|| Statement::new(EPSILON).with("asked", asked).with("fits", rounded).with("variance", variance))
+    (is_power && matters && (rounded / asked).ln().abs() > 1.0).then(|| {
+        let statement = Statement::new(EPSILON).with("asked", asked).with("fits", rounded).with("variance", variance);
+        let others = same_misfit(context, suspect);
+        if others.is_empty() { statement } else { statement.with("others", others) }
+    })
+}
+
+/// Later calls of the same kind that are as wrong although their inputs agree, such as the same norm of other layers: names of modules, or
+/// of calls.
+fn same_misfit(context: &DumpContext<'_>, suspect: &Suspect<'_>) -> Vec<String> {
+    /// Calls that are named.
+    const MOST: usize = 3;
+    /// Share of the suspect's error from which on a call is as wrong.
+    const ALIKE: f64 = 0.25;
+    let kind = |name: &OpName| {
+        let last = name.base.rsplit('.').nth(1).filter(|_| name.base.split('.').count() > 3).map(str::to_owned);
+        (name.function().to_owned(), last)
+    };
+    let own = kind(&suspect.name);
+    let later = context.input.comparison.operations.iter().skip(suspect.order + 1);
+    let alike = later.filter_map(|comparison| {
+        let (baseline, candidate) = operations_of(context.input, comparison)?;
+        let name = OpName::parse(candidate.name);
+        let is_kind = name.direction == suspect.name.direction && kind(&name) == own;
+        let error = |is_output: bool| {
+            let values = values_of(comparison, baseline, candidate);
+            let of_kind = values.filter(move |both| (both.kind == TensorKind::Output) == is_output);
+            of_kind.filter_map(|both| Some(both.measured()?.error)).fold(0.0, f64::max)
+        };
+        let is_alike = is_kind && error(false) <= suspect.limit() && error(true) >= ALIKE * suspect.error();
+        let path = || name.base.split_once('.').and_then(|(_, path)| path.rsplit_once('.'));
+        is_alike.then(|| path().map_or_else(|| candidate.name.to_owned(), |(path, _)| path.to_owned()))
+    });
+    alike.take(MOST).collect()
 }
 
 /// Variance of a tensor from its statistics (mean square for a root-mean-square norm); `None` where cancellation leaves

@@ -102,6 +102,7 @@ mod tests {
             include_str!("opening.rs"),
             include_str!("opening/builder.rs"),
             include_str!("opening/agreement.rs"),
+            include_str!("opening/evaluation.rs"),
             include_str!("opening/culprit.rs"),
             include_str!("opening/performance.rs"),
             include_str!("performance.rs"),

@@ -228,7 +228,7 @@ impl Writer {
     /// Facts that are words of the gate: a side, several, a check, a job that ended, a unit's place.
     fn own_word(&self, name: &str, text: &str) -> Option<Value> {
         let known = match name {
-            "side" => return self.side(text),
+            "side" | "unused_side" => return self.side(text),
             "sides" => return self.sides(text),
             "check" => phrases::find(&format!("check_{text}"), self.language),
             "phase" => phrases::find(&format!("phase_{text}"), self.language),

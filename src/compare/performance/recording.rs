@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::steps::{self, StepTimes, microseconds};
+use crate::median::upper_median;
 use crate::read::performance::{Kernels, OperatorKey, Profile};
 
 /// Calls and time of a kind of kernel in one step.
@@ -33,6 +34,17 @@ pub struct ProfileRecording {
     pub by_table: Vec<StepTimes>,
     /// Usage of every kind of kernel by step; none outside steps.
     pub usage: BTreeMap<OperatorKey, BTreeMap<u64, Usage>>,
+    /// Gaps of its steps in which no kernel runs.
+    pub gaps: Option<Gaps>,
+}
+
+/// Gaps between kernels that are long enough to be waits.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Gaps {
+    /// Number of them in a step, on average.
+    pub per_step: f64,
+    /// Their median length, in microseconds.
+    pub median: f64,
 }
 
 impl ProfileRecording {
@@ -52,8 +64,30 @@ impl ProfileRecording {
             by_kernels: kernels.map(steps::steps_from_kernels).unwrap_or_default(),
             by_table: steps::steps_from_table(&rows),
             usage: kernels.map(usage).unwrap_or_default(),
+            gaps: kernels.and_then(gaps),
         }
     }
+}
+
+/// The gaps between kernels of the same step; `None` where no step has two kernels.
+fn gaps(kernels: &Kernels) -> Option<Gaps> {
+    /// Shortest gap that is a wait, in microseconds: several times what a device needs between two kernels.
+    const LEAST: f64 = 20.0;
+    let mut spans: Vec<(usize, i64, i64)> =
+        kernels.list().iter().filter_map(|kernel| Some((kernel.step()?, kernel.start, kernel.end()))).collect();
+    spans.sort_unstable();
+    let (mut waits, mut steps) = (Vec::new(), 0_u32);
+    for of_step in spans.chunk_by(|one, other| one.0 == other.0) {
+        steps += 1;
+        let mut end = of_step.first()?.2;
+        for (_, start, until) in of_step {
+            waits.extend(Some(microseconds(start.saturating_sub(end))).filter(|gap| *gap >= LEAST));
+            end = end.max(*until);
+        }
+    }
+    #[allow(clippy::cast_precision_loss, reason = "a count of gaps")]
+    let per_step = waits.len() as f64 / f64::from(steps.max(1));
+    (steps > 0).then(|| Gaps { per_step, median: upper_median(waits).unwrap_or(0.0) })
 }
 
 /// Usage of every kind of kernel by step.

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::recording::{ProfileRecording, Usage};
+use super::recording::{Gaps, ProfileRecording, Usage};
 use super::steps::{self, StepTimes};
 use crate::read::performance::{
     CommunicationTimes, LoadingTime, OperatorKey, ProfileDamage, ProfileDevice, ProfilerSettings,
@@ -124,6 +124,11 @@ impl ProfileRun {
     /// Usage of every kind of kernel by step.
     pub fn usage(&self) -> impl Iterator<Item = (&OperatorKey, &BTreeMap<u64, Usage>)> {
         self.recordings.iter().flat_map(|recording| &recording.usage)
+    }
+
+    /// Gaps between kernels of the first recording that has kernels.
+    pub(crate) fn gaps(&self) -> Option<Gaps> {
+        self.recordings.iter().find_map(|recording| recording.gaps)
     }
 
     /// Smallest allocated memory, which is held throughout, in MB.

@@ -1,5 +1,7 @@
 //! The forward pass agrees, the backward pass does not: a backward kernel, or a hook on gradients.
 
+use std::collections::BTreeMap;
+
 use super::super::context::{DumpContext, Suspect};
 use super::super::curves::{RunCurves, relative_differences};
 use super::super::entry::Cause;
@@ -56,16 +58,18 @@ fn of_unrecorded(context: &DumpContext<'_>, suspect: &Suspect<'_>) -> Option<Dia
     let op = suspect.culprit.op.as_str();
     let mut advice = Statement::new("input-of-backward").with("before", before.as_str()).with("op", op);
     let mut evidence = Statement::new(GRADIENT_UNRECORDED).with("before", before.as_str()).with("op", op);
-    if let Some((own, last)) = lines_between(context, suspect, &before) {
-        let file = own.file.rsplit(['/', '\\']).next().unwrap_or(&own.file);
-        let (from, to) = (own.line.min(last.line), own.line.max(last.line));
-        let place = if from == to { format!("{file}:{from}") } else { format!("{file}:{from}-{to}") };
-        advice = advice.with("place", place.as_str());
-        if let Some(index) = indexed(&last.code) {
-            advice = advice.with("index", index);
+    if let Some((own, uses)) = lines_between(context, suspect, &before) {
+        let place =
+            |line: &StackFrame| format!("{}:{}", line.file.rsplit(['/', '\\']).next().unwrap_or(&line.file), line.line);
+        let indexed = uses.iter().find_map(|line| Some((line, indexed(&line.code)?)));
+        advice = advice.with("place", place(&own));
+        match indexed {
+            Some((line, index)) => {
+                advice = advice.with("index", index).with("uses", vec![place(line)]);
+                evidence = evidence.with("place", place(line)).with("code", line.code.as_str());
+            }
+            None => advice = advice.with("uses", uses.iter().map(place).collect::<Vec<_>>()),
         }
-        // The arguments of the later call are what the earlier one's result went through.
-        evidence = evidence.with("place", place).with("code", last.code);
     }
     // A smaller error may come from a narrower type in what was not recorded.
     let is_wrong = suspect.error() > band_of_dtype(Some(Dtype::BF16)).wrong;
@@ -74,9 +78,13 @@ fn of_unrecorded(context: &DumpContext<'_>, suspect: &Suspect<'_>) -> Option<Dia
     Some(diagnosis.because(evidence.with("error", suspect.error())).advise(advice))
 }
 
-/// The line whose call receives the gradient, and the last one that uses its result: of the call before in the backward pass, or a later
-/// one that is given a part of the result, as a product of queries, keys and values that one call computes together.
-fn lines_between(context: &DumpContext<'_>, suspect: &Suspect<'_>, before: &str) -> Option<(StackFrame, StackFrame)> {
+/// The line whose call receives the gradient, and those that use its result, in their order: that of the call before in the backward pass, and later
+/// ones that are given a part of the result, as a product of queries, keys and values that one call computes together.
+fn lines_between(
+    context: &DumpContext<'_>,
+    suspect: &Suspect<'_>,
+    before: &str,
+) -> Option<(StackFrame, Vec<StackFrame>)> {
     /// Calls after the one that receives the gradient in which a part of its result is looked for.
     const REACH: usize = 64;
     let own = forward_frame(context, &suspect.culprit.op)?;
@@ -108,8 +116,8 @@ fn lines_between(context: &DumpContext<'_>, suspect: &Suspect<'_>, before: &str)
     });
     let lines = takes_part.filter_map(|(_, one)| calling_frame(stacks.get(one.name)?));
     let of_function = lines.filter(|line| (&line.file, &line.function) == (&own.file, &own.function));
-    let last = of_function.chain([other]).max_by_key(|line| line.line)?;
-    Some((own, last))
+    let uses: BTreeMap<u64, StackFrame> = of_function.chain([other]).map(|line| (line.line, line)).collect();
+    Some((own, uses.into_values().collect()))
 }
 
 /// The element access of a line by an index that is a name, such as `m[s]`: its backward adds the gradients of repeated indices.

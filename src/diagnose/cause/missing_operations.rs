@@ -10,6 +10,7 @@ use super::super::trace::Trace;
 use crate::compare::dump::OperationComparison;
 use crate::judge::dump::rules as dump_rules;
 use crate::kind::TensorKind;
+use crate::read::dump::name::{Direction, OpName};
 use crate::read::dump::{Dump, TensorRecord};
 use crate::read::frame::{StackFrame, calling_frame};
 use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
@@ -203,7 +204,41 @@ fn behind_gap(context: &DumpContext<'_>, suspect: &Suspect<'_>) -> Option<Diagno
     let diagnosis = Diagnosis::new(&CAUSE, *first, Sureness::Likely).because_all(missing).because(explains);
     let frame = frame_of(context, first);
     let advice = behind_gap_advice(lacking, first, frame.as_ref());
-    Some(diagnosis.because_all(frame.as_ref().map(called_in)).advise(advice))
+    let diagnosis = diagnosis.because_all(unused_results(context, lacking)).because_all(frame.as_ref().map(called_in));
+    Some(diagnosis.advise(advice))
+}
+
+/// States calls that both runs make and whose results only the one without `lacking` calls of its own uses: no gradient comes back to them
+/// in the other run.
+fn unused_results(context: &DumpContext<'_>, lacking: Option<&str>) -> Option<Statement> {
+    let unused = match lacking? {
+        "baseline" => "candidate",
+        _ => "baseline",
+    };
+    let gaps = context.findings_of(&dump_rules::OPERATIONS_MISSING);
+    let of_side = gaps.filter(|finding| text(finding, "side") == Some(unused));
+    let names = of_side.filter_map(|finding| match finding.facts.get("operations") {
+        Some(Fact::List(names)) => Some(names),
+        _ => None,
+    });
+    let operations = &context.input.comparison.operations;
+    let is_called_by_both = |name: &str| {
+        operations.iter().any(|comparison| {
+            comparison.is_paired()
+                && comparison
+                    .pair
+                    .candidate()
+                    .and_then(|index| context.input.candidate.operations.get(index))
+                    .is_some_and(|operation| operation.name == name)
+        })
+    };
+    let backward = names.flatten().filter(|name| OpName::parse(name).direction == Some(Direction::Backward));
+    let forward = backward
+        .filter_map(|name| OpName::parse(name).forward_names().into_iter().find(|forward| is_called_by_both(forward)));
+    // In the order of the backward pass the result that nothing uses comes first.
+    let mut seen = BTreeSet::new();
+    let told: Vec<String> = forward.filter(|name| seen.insert(name.clone())).take(MOST_NAMES).collect();
+    (!told.is_empty()).then(|| Statement::new("results-unused").with("unused_side", unused).with("unused", told))
 }
 
 /// Advises to look at the line that one side does not run: a collective that is left out makes other numbers than a branch.

@@ -12,8 +12,9 @@ use super::super::evidence::{MADE_BY_UNDUMPED, UNSEEN_ORDER};
 use super::super::formula;
 use super::super::order;
 use super::super::pattern::{FEW_TOO_LARGE, OTHER_PLACES, OTHER_ROWS, SUM_LOST, patterns};
+use super::super::rotary::{self, ROTARY_LAYOUT};
 use super::super::updates::Updates;
-use super::super::value_pair::ValuePair;
+use super::super::value_pair::{ValuePair, operations_of, values_of};
 use super::super::values::{DataPair, count_of};
 use super::input_differs::{advice_of_undumped, call_before, is_in_graph};
 use super::missing_operations::{explains, replaced_operation};
@@ -185,8 +186,24 @@ fn of_undumped(context: &DumpContext<'_>, suspect: &Suspect<'_>) -> Option<Diagn
     let evidence = Statement::new(MADE_BY_UNDUMPED).with("before", before).with("op", op);
     let agree = Statement::new("before-agrees").with("op", op).with("error", suspect.error());
     let diagnosis = Diagnosis::new(&CAUSE, suspect.culprit.tensor.as_str(), Sureness::Likely);
+    let layout = rotary_layouts(context, suspect);
+    let advice = advice_of_undumped(suspect);
+    if let Some(layout) = layout {
+        let advice = Statement { facts: advice.facts, ..Statement::new(ROTARY_LAYOUT) };
+        let diagnosis = Diagnosis { sureness: Sureness::Certain, ..diagnosis };
+        return Some(diagnosis.because(layout).because(evidence).advise(advice));
+    }
     let diagnosis = diagnosis.because(agree).because(evidence).because_all(patterns(suspect));
-    Some(diagnosis.advise(advice_of_undumped(suspect)))
+    Some(diagnosis.advise(advice))
+}
+
+/// The layouts of a rotary embedding of which the call before multiplies the tensor as it is, and this one the rotated tensor.
+fn rotary_layouts(context: &DumpContext<'_>, suspect: &Suspect<'_>) -> Option<Statement> {
+    let data = context.data(&suspect.value)?;
+    let before = context.input.comparison.operations.get(suspect.order.checked_sub(1)?)?;
+    let (baseline, candidate) = operations_of(context.input, before)?;
+    let mut inputs = values_of(before, baseline, candidate).filter(|both| both.kind == TensorKind::Input);
+    inputs.find_map(|both| rotary::layouts(&data, &context.data(&both)?.baseline, 4.0 * suspect.limit()))
 }
 
 /// Error of one sign, or one that follows the input.

@@ -195,7 +195,7 @@ pub(crate) fn growth_findings(place: &str, runs: [&ProfileRun; 2], measures: &Ra
         Phase::Computing => {}
         Phase::Free => findings.push(match loading(runs).filter(|[before, now]| now - before > growth / 2.0) {
             Some([before, now]) => with_growth(&rules::DATALOADING).with("loading_before", before).with("loading", now),
-            None => with_growth(&rules::HOST_BOUND),
+            None => with_gaps(with_growth(&rules::HOST_BOUND), runs),
         }),
         Phase::Communication => {
             findings.push(with_growth(&rules::COMMUNICATION));
@@ -204,6 +204,12 @@ pub(crate) fn growth_findings(place: &str, runs: [&ProfileRun; 2], measures: &Ra
         }
     }
     findings
+}
+
+/// Adds how many gaps of what length the time is made of: many short ones are slow launches, few long ones calls that synchronise.
+fn with_gaps(finding: Finding, [baseline, candidate]: [&ProfileRun; 2]) -> Finding {
+    let Some((before, now)) = baseline.gaps().zip(candidate.gaps()) else { return finding };
+    finding.with("gaps_before", before.per_step).with("gaps", now.per_step).with("gap", now.median)
 }
 
 fn loading([baseline, candidate]: [&ProfileRun; 2]) -> Option<[f64; 2]> {

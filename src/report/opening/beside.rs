@@ -153,7 +153,13 @@ impl Builder<'_> {
 
     /// The next step about a finding that does not lead, in one clause; empty where it has none.
     fn step_beside(&self, finding: &Finding) -> Result<String> {
-        let step = first_step(&self.advice_beside(finding)?, self.writer.target());
+        let is_of_checkpoint =
+            finding.check == CheckId::Evaluation && Lead::from_result(self.result).check() == Some(CheckId::Checkpoint);
+        let step = if is_of_checkpoint {
+            self.writer.word("next_after_checkpoint")?
+        } else {
+            first_step(&self.advice_beside(finding)?, self.writer.target())
+        };
         if step.is_empty() {
             return Ok(step);
         }

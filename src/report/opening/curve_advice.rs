@@ -160,12 +160,20 @@ impl Builder<'_> {
             _ => return Ok(None),
         };
         let agrees = self.metrics_of_run(unit, &MOVES).filter(|other| other.verdict == Verdict::Pass);
-        let agrees: Vec<&CurveUnit> = agrees.collect();
-        if !agrees.iter().any(|other| other.role == Some(Role::LearningRate)) {
-            return Ok(None);
-        }
-        let names = agrees.into_iter().map(|other| self.metric(other)).collect::<Result<Vec<_>>>()?;
-        self.writer.phrase("next_clip_range", &context! { names, is_lower }).map(Some)
+        let (rates, moves): (Vec<&CurveUnit>, Vec<&CurveUnit>) =
+            agrees.partition(|other| other.role == Some(Role::LearningRate));
+        let Some(rate) = rates.first() else { return Ok(None) };
+        let size = |values: &[Option<Number>]| {
+            mean(&values.iter().map(|value| value.map(|value| Number(value.0.abs()))).collect::<Vec<_>>())
+        };
+        let moves_on = |other: &&&CurveUnit| match (size(&other.series.baseline), size(&other.series.candidate)) {
+            (Some(baseline), Some(candidate)) if is_lower => candidate >= baseline,
+            (Some(baseline), Some(candidate)) => candidate <= baseline,
+            _ => false,
+        };
+        let names = moves.iter().filter(moves_on).map(|other| self.metric(other)).collect::<Result<Vec<_>>>()?;
+        let rate = self.metric(rate)?;
+        self.writer.phrase("next_clip_range", &context! { names, rate, is_lower }).map(Some)
     }
 
     /// The next step about rollouts that disagree with training at once, where the first reward tells that they were sampled otherwise

@@ -237,7 +237,14 @@ impl Builder<'_> {
         let last = unit.series.step.last().copied();
         let after = unit.series.step.iter().filter(|other| **other >= step).count() as u64;
         let to_the_end = unit.non_finite_steps.last().copied() == last && count >= after;
-        self.writer.phrase("headline_curve_non_finite", &context! { metric, subject, step, count, to_the_end })
+        let (first, end) = (unit.non_finite_steps.first().copied(), unit.non_finite_steps.last().copied());
+        let between = first
+            .zip(end)
+            .map(|(first, end)| unit.series.step.iter().filter(|step| (first..=end).contains(*step)).count());
+        let is_one_stretch =
+            count > 1 && between == Some(unit.non_finite_steps.len()) && count == unit.non_finite_steps.len() as u64;
+        let until = end.filter(|_| is_one_stretch);
+        self.writer.phrase("headline_curve_non_finite", &context! { metric, subject, step, count, to_the_end, until })
     }
 
     fn spike(

@@ -4,11 +4,11 @@ use minijinja::{Value, context};
 
 use super::builder::{Builder, Columns, EvidenceRow, MOST_REASONS, Opening, rows_for_leading_check};
 use crate::error::Result;
-use crate::judge::performance::rules::SLOWER;
+use crate::judge::performance::rules::{self, SLOWER};
 use crate::report::messages::{duration, rounded, share_of_growth};
 use crate::report::writer::safe;
 use crate::report::{performance, phrases};
-use crate::result::finding::Finding;
+use crate::result::finding::{Fact, Finding};
 use crate::result::unit::{PerformanceUnit, Phase};
 use crate::verdict::{Severity, Verdict};
 
@@ -121,6 +121,7 @@ impl Builder<'_> {
             let cells = vec![self.writer.word("rule_memory_peak")?, of_baseline, of_candidate];
             let note = safe(performance::change_text(candidate.0 / baseline.0));
             rows.push(EvidenceRow { note, ..EvidenceRow::new(cells, verdict_of("memory_peak")) });
+            rows.extend(self.row_of_held_memory(verdict_of("memory_peak"))?);
         }
         let phase = unit.cause.as_ref().map_or_else(|| phases.grown_most(), |cause| cause.phase);
         let delta = time.candidate.0 - time.baseline.0;
@@ -149,6 +150,20 @@ impl Builder<'_> {
             rows.push(EvidenceRow { note: told(part)?, ..cell });
         }
         Ok(rows)
+    }
+
+    /// The memory that is held throughout, where it was recorded beside a peak that is off.
+    fn row_of_held_memory(&self, verdict: Verdict) -> Result<Option<EvidenceRow>> {
+        let finding = self.result.counting().find(|finding| finding.is(&rules::MEMORY_PEAK));
+        let number = |name: &str| match finding?.facts.get(name)? {
+            Fact::Number(number) => Some(number.0),
+            _ => None,
+        };
+        let Some((baseline, candidate)) = number("held").zip(number("candidate_held")) else { return Ok(None) };
+        let [of_baseline, of_candidate] = [baseline, candidate].map(|held| format!("{} MB", rounded(held, 4)));
+        let note = safe(performance::change_text(candidate / baseline));
+        let cells = vec![self.writer.word("row_memory_held")?, of_baseline, of_candidate];
+        Ok(Some(EvidenceRow { note, ..EvidenceRow::new(cells, verdict) }))
     }
 
     /// Findings that explain the growth: the first one's advice in place of the growth's, the others as evidence.
