@@ -17,6 +17,7 @@ mod source;
 mod tokens;
 
 use crate::result::GateResult;
+use crate::result::unit::Unit;
 use crate::verdict::CheckId;
 use presentation::{AGREES, Presentation};
 
@@ -50,6 +51,12 @@ pub(super) fn agreement(check: CheckId) -> &'static str {
 /// The table of `check` on the terminal.
 pub(super) fn details(check: CheckId) -> Details {
     find(check).map_or(Details::Nothing, |shown| shown.details)
+}
+
+/// Whether `check` compared weights as they were saved.
+pub(super) fn compares_weights(result: &GateResult, check: CheckId) -> bool {
+    let own = result.checks.iter().find(|own| own.id == check);
+    own.is_some_and(|own| own.units.iter().any(|unit| matches!(unit, Unit::Checkpoint(_))))
 }
 
 /// Whether `result` compared anything that the runs computed.

@@ -170,7 +170,7 @@ fn candidate_only(context: &DumpContext<'_>) -> Option<Diagnosis> {
         .with("operations", names.into_iter().take(MOST_NAMES).collect::<Vec<_>>());
     let diagnosis = Diagnosis::new(&CAUSE, culprit.op.as_str(), Sureness::Likely).because(missing);
     let frame = frame_of(context, &culprit.op);
-    let advice = behind_gap_advice(Some("baseline"), &culprit.op, frame.as_ref());
+    let advice = behind_gap_advice(context, Some("baseline"), &culprit.op, frame.as_ref());
     Some(diagnosis.because_all(frame.as_ref().map(called_in)).advise(advice))
 }
 
@@ -203,7 +203,7 @@ fn behind_gap(context: &DumpContext<'_>, suspect: &Suspect<'_>) -> Option<Diagno
     let explains = Statement::new("difference-behind-gap").with("tensor", suspect.culprit.tensor.as_str());
     let diagnosis = Diagnosis::new(&CAUSE, *first, Sureness::Likely).because_all(missing).because(explains);
     let frame = frame_of(context, first);
-    let advice = behind_gap_advice(lacking, first, frame.as_ref());
+    let advice = behind_gap_advice(context, lacking, first, frame.as_ref());
     let diagnosis = diagnosis.because_all(unused_results(context, lacking)).because_all(frame.as_ref().map(called_in));
     Some(diagnosis.advise(advice))
 }
@@ -242,11 +242,27 @@ fn unused_results(context: &DumpContext<'_>, lacking: Option<&str>) -> Option<St
 }
 
 /// Advises to look at the line that one side does not run: a collective that is left out makes other numbers than a branch.
-fn behind_gap_advice(lacking: Option<&str>, first: &str, frame: Option<&StackFrame>) -> Statement {
+fn behind_gap_advice(
+    context: &DumpContext<'_>,
+    lacking: Option<&str>,
+    first: &str,
+    frame: Option<&StackFrame>,
+) -> Statement {
     let advice = Statement::new("operations-behind-gap");
     let Some((side, frame)) = lacking.zip(frame) else { return advice };
     let advice = advice.with("side", side).with("place", place_of(frame)).with("function", frame.function.as_str());
-    if first.starts_with(COLLECTIVE) { advice.with("collective", first) } else { advice }
+    if first.starts_with(COLLECTIVE) {
+        return advice.with("collective", first);
+    }
+    let dump = if side == "baseline" { context.input.baseline } else { context.input.candidate };
+    if runs_line(dump, frame) { advice.with("first", first) } else { advice }
+}
+
+/// Whether a dump has a call of this line.
+fn runs_line(dump: &Dump, frame: &StackFrame) -> bool {
+    let Some(stacks) = dump.stacks.as_ref() else { return false };
+    let stack_of = |name: &str| stacks.get(name).and_then(|stack| calling_frame(stack));
+    dump.operations.iter().any(|operation| stack_of(operation.name).is_some_and(|line| line == *frame))
 }
 
 /// The line that calls an operation which only one side runs.

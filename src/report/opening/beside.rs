@@ -153,8 +153,8 @@ impl Builder<'_> {
 
     /// The next step about a finding that does not lead, in one clause; empty where it has none.
     fn step_beside(&self, finding: &Finding) -> Result<String> {
-        let is_of_checkpoint =
-            finding.check == CheckId::Evaluation && Lead::from_result(self.result).check() == Some(CheckId::Checkpoint);
+        let is_of_checkpoint = evaluation::is_about_evaluation(finding)
+            && Lead::from_result(self.result).check().is_some_and(|check| checks::compares_weights(self.result, check));
         let step = if is_of_checkpoint {
             self.writer.word("next_after_checkpoint")?
         } else {

@@ -20,7 +20,7 @@ use crate::verdict::{CheckId, Verdict};
 /// Rows of evidence that are shown.
 pub(super) const MOST_ROWS: usize = 4;
 /// Causes whose advice is where to look, and no repair.
-const INVESTIGATIONS: [&str; 15] = [
+const INVESTIGATIONS: [&str; 20] = [
     "other-algorithm",
     "silent-corruption",
     "missing-operations",
@@ -36,7 +36,15 @@ const INVESTIGATIONS: [&str; 15] = [
     "lost-update",
     "missing-collective",
     "wrong-split",
+    "overflow",
+    "gradient-reduction",
+    "replicas-differ",
+    "trainable-differs",
+    "updates-skipped",
 ];
+
+/// Advice of other causes that looks for what is wrong.
+const SEARCHES: [&str; 2] = ["mode-differs", "overwritten-since"];
 
 /// Sentences of evidence that are shown.
 pub(super) const MOST_REASONS: usize = 3;
@@ -204,7 +212,7 @@ impl Builder<'_> {
             let reasons: Vec<&str> = text.evidence.iter().take(MOST_REASONS).map(String::as_str).collect();
             if cause.sureness >= Sureness::Likely {
                 opening.certainty = self.word(&key)?;
-                let is_search = INVESTIGATIONS.contains(&cause.cause.as_str());
+                let is_search = INVESTIGATIONS.contains(&cause.cause.as_str()) || cause.advice.is_any(&SEARCHES);
                 (word, help) = (if is_search { "next_step" } else { "fix" }, text.advice.clone());
                 is_known = true;
                 opening.code.clone_from(&cause.cause);
