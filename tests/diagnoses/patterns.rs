@@ -164,3 +164,35 @@ fn gradients_in_fp16_tell_that_a_call_ran_on_fp16() {
     let result = both(&side(right(), wide()), &side(off, wide()));
     assert_eq!((evidence(&result), advice(&result)), (vec!["error-fits-type"], "reduced-precision"));
 }
+
+#[test]
+fn few_values_that_are_too_large_are_told_from_all_of_them() {
+    let (input, right) = (stat(1.3, -1.7, 0.05, 4.4), stat(4.1, -4.1, 0.01, 186.0));
+    let told = |candidate: &Stat| {
+        let result = differing("Functional.linear.0.forward", std::slice::from_ref(&input), &right, candidate);
+        (evidence(&result).join(" "), advice(&result).to_owned())
+    };
+    let few = ("same-call few-too-large".to_owned(), "few-too-large".to_owned());
+    assert_eq!(told(&stat(10.2, -10.1, 0.05, 219.0)), few);
+    assert_ne!(told(&stat(10.2, -9.1, 0.05, 420.0)), few, "all values are larger");
+}
+
+#[test]
+fn complex_inputs_that_agree_in_magnitude_may_differ_in_phase() {
+    let spectrum = || stat(29.14, 0.0723, 4.78, 90.0).dtype("torch.complex64");
+    let (right, other) = (stat(21.7, -20.1, 0.3, 99.0), stat(21.3, -19.0, 0.5, 98.0));
+    let result = differing("Torch.einsum.0.forward", &[spectrum()], &right, &other);
+    assert_eq!((causes(&result)[0], advice(&result)), ("other-algorithm", "phase-unseen"));
+}
+
+#[test]
+fn an_input_of_the_same_magnitudes_with_other_signs_is_told() {
+    let side = |input: Stat| {
+        let before = op("Tensor.__mul__.0.forward", &[stat(3.1, -2.9, 0.1, 7.7)], &[stat(3.1, -0.1, 0.9, 6.1)]);
+        vec![before, op("Tensor.__mul__.1.forward", &[input.trained()], &[stat(2.0, -2.2, 0.2, 5.0)])]
+    };
+    let rotated = both(&side(stat(3.1, -2.9, 0.3, 7.7)), &side(stat(2.9, -3.1, -0.1, 7.7)));
+    assert!(evidence(&rotated).contains(&"same-magnitudes"), "{:?}", evidence(&rotated));
+    let other = both(&side(stat(3.1, -2.9, 0.3, 7.7)), &side(stat(2.9, -3.1, -0.1, 9.1)));
+    assert!(!evidence(&other).contains(&"same-magnitudes"));
+}

@@ -1,5 +1,8 @@
 //! First screens that a reader of ten seconds understands: what is wrong, with both values, and what to do about each check.
 
+use std::fs;
+
+use assert_cmd::Command;
 use precision_gate::policy::Policy;
 use precision_gate::report::messages::Language;
 use precision_gate::result::GateResult;
@@ -104,4 +107,74 @@ fn a_share_of_tokens_has_both_values() {
     assert!(headline(&english).contains("of the tokens are clipped on the NPU in steps "), "{english}");
     assert!(headline(&chinese).contains("GPU 侧为 ") && headline(&chinese).contains("NPU 侧为 "), "{chinese}");
     assert!(english.contains(" (−60 %) |"), "{english}");
+}
+
+#[test]
+fn a_factor_that_no_settings_make_is_a_clip_norm_first() {
+    let [english, chinese] = both(&real("d_clip_off"));
+    assert!(english.contains("**Next:** Compare the clip norm first"), "{english}");
+    assert!(english.contains("so the GPU, whose updates are the smaller ones, probably clips"), "{english}");
+    assert!(chinese.contains("更新量较小的 GPU 侧很可能按范数裁剪了梯度"), "{chinese}");
+}
+
+#[test]
+fn a_line_that_one_side_does_not_run_is_named_with_what_to_look_for() {
+    let [english, chinese] = both(&real("d_residual_dropped"));
+    assert!(
+        english.contains("Open `modeling_llama.py:306` (`forward`): the GPU runs this line and the NPU does not."),
+        "{english}"
+    );
+    assert!(chinese.contains("GPU 侧执行这一行，NPU 侧不执行"), "{chinese}");
+}
+
+#[test]
+fn other_norms_with_the_same_constant_are_named() {
+    let [english, chinese] = both(&real("d_rms_eps_l0"));
+    assert!(headline(&english).contains(" compute as with eps = "), "{english}");
+    assert!(headline(&chinese).contains("的结果相当于 eps = "), "{chinese}");
+}
+
+#[test]
+fn logits_that_are_scaled_say_the_temperature_that_would_do_it() {
+    let [english, chinese] = both(&judged(&["evaluation/gen_logit_scale"], "{}"));
+    assert!(
+        headline(&english).contains("0.6 times those of the GPU where the texts agree, as with a temperature of 1.67"),
+        "{english}"
+    );
+    assert!(english.contains("all 40 texts agree"), "{english}");
+    assert!(headline(&chinese).contains("相当于温度系数 1.67"), "{chinese}");
+}
+
+#[test]
+fn a_difference_of_probabilities_that_is_nan_blames_neither_side() {
+    let [english, chinese] = both(&judged(&["tokens/prob-diff-nan"], "{}"));
+    assert!(
+        headline(&english).contains("1 difference of the probabilities of rollout and training is NaN"),
+        "{english}"
+    );
+    assert!(english.contains("they do not tell which of the two is not finite"), "{english}");
+    assert!(headline(&chinese).contains("推理与训练的概率之差为 NaN"), "{chinese}");
+}
+
+#[test]
+fn operators_of_the_same_kind_that_pass_rule_out_a_mode_of_the_whole_run() {
+    let [english, chinese] = both(&judged(&["operators/linear-bf16-products"], "{}"));
+    assert!(english.contains("`Torch.matmul.0` pass"), "{english}");
+    assert!(english.contains("no autocast or precision mode of the whole run is at fault"), "{english}");
+    assert!(chinese.contains("可排除全局的 autocast 与精度模式"), "{chinese}");
+}
+
+#[test]
+fn a_loss_that_repeats_itself_is_drawn_by_its_periods_and_its_norms_point_to_the_update() {
+    let out = tempfile::tempdir().expect("folder");
+    let [english, chinese] = ["en", "zh"].map(|language| {
+        let mut gate = Command::cargo_bin("precision-gate").expect("built");
+        let arguments = ["run", "--health", "--lang", language, "--candidate"];
+        gate.args(arguments).arg(fixture("onerun/periodic-0/npu")).arg("--out").arg(out.path()).assert().code(1);
+        fs::read_to_string(out.path().join("summary.md")).expect("written")
+    });
+    assert!(headline(&english).contains("with a period of 8: the parameters never move"), "{english}");
+    assert!(english.contains("so the backward pass works and the update is lost"), "{english}");
+    assert!(english.contains("x-axis \"step\" 1 --> 32"), "{english}");
+    assert!(chinese.contains("丢失的是更新"), "{chinese}");
 }

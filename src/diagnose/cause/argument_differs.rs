@@ -37,7 +37,7 @@ fn in_dump(context: &DumpContext<'_>) -> Option<Diagnosis> {
         let is_trained = suspect.value.candidate.record().is_some_and(|record| record.requires_grad == Some(true));
         let side = if is_trained { Side::Candidate } else { Side::Baseline };
         let evidence = named(Statement::new("gradient-on-one-side").with("side", side.as_str()), &suspect);
-        return Some(diagnosis.because(evidence).advise(Statement::new("requires-grad-differs")));
+        return Some(diagnosis.because(evidence).advise(requires_grad_advice(&suspect)));
     }
     let evidence = other_text(&suspect).filter(|_| {
         suspect.has_finding_of(&[
@@ -62,6 +62,13 @@ fn constant(value: LeafValue<'_>) -> Option<String> {
         },
         _ => None,
     }
+}
+
+/// Advice about a tensor that needs a gradient on one side: of a weight it was frozen, of anything else the graph was cut.
+fn requires_grad_advice(suspect: &Suspect<'_>) -> Statement {
+    let advice = Statement::new("requires-grad-differs");
+    let is_argument = ["weight", "bias"].contains(&suspect.culprit.argument.as_str());
+    if is_argument { advice.with("weight", 1_u64) } else { advice }
 }
 
 /// States that one side passes a constant where the other passes a tensor.

@@ -26,5 +26,8 @@ fn in_dump(context: &DumpContext<'_>) -> Option<Diagnosis> {
     let diagnosis = Diagnosis::new(&CAUSE, suspect.culprit.tensor.as_str(), Sureness::Certain);
     let diagnosis = diagnosis.because(evidence).because(all);
     // Where every parameter stayed, the whole step was skipped.
-    Some(if moved == 0 { diagnosis.advise(Statement::new("step-skipped")) } else { diagnosis })
+    let gradients = context.before.map_or(0, |before| before.gradients.compared_values());
+    let skipped = Statement::new("step-skipped").with("since", updates.since);
+    let skipped = if gradients > 0 { skipped.with("compared", gradients) } else { skipped };
+    Some(if moved == 0 { diagnosis.advise(skipped) } else { diagnosis })
 }

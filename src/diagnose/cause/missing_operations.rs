@@ -10,9 +10,11 @@ use super::super::trace::Trace;
 use crate::compare::dump::OperationComparison;
 use crate::judge::dump::rules as dump_rules;
 use crate::kind::TensorKind;
+use crate::pair::dump::{IndexPair, argument_of};
 use crate::read::dump::name::{Direction, OpName};
-use crate::read::dump::{Dump, TensorRecord};
+use crate::read::dump::{Dump, LeafValue, TensorRecord};
 use crate::read::frame::{StackFrame, calling_frame};
+use crate::read::json::Json;
 use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
 use crate::result::finding::{Fact, Finding};
 use crate::verdict::{PerSide, Severity, Side};
@@ -254,15 +256,66 @@ fn behind_gap_advice(
     if first.starts_with(COLLECTIVE) {
         return advice.with("collective", first);
     }
-    let dump = if side == "baseline" { context.input.baseline } else { context.input.candidate };
-    if runs_line(dump, frame) { advice.with("first", first) } else { advice }
+    if let Some(patch) = patched_frame(context) {
+        return advice.with("patch", place_of(&patch)).with("patch_function", patch.function.as_str());
+    }
+    let modes = modes_of(context, side, first);
+    let advice = if modes.is_empty() { advice } else { advice.with("modes", modes) };
+    if runs_line_beside(context, side, first, frame) { advice.with("first", first) } else { advice }
 }
 
-/// Whether a dump has a call of this line.
-fn runs_line(dump: &Dump, frame: &StackFrame) -> bool {
-    let Some(stacks) = dump.stacks.as_ref() else { return false };
-    let stack_of = |name: &str| stacks.get(name).and_then(|stack| calling_frame(stack));
-    dump.operations.iter().any(|operation| stack_of(operation.name).is_some_and(|line| line == *frame))
+/// A frame of the program through which only the candidate reaches the culprit: a function that replaces another.
+fn patched_frame(context: &DumpContext<'_>) -> Option<StackFrame> {
+    let suspect = context.suspect()?;
+    let frames = |dump: &Dump, name: &str| -> Vec<StackFrame> {
+        let stack = dump.stacks.as_ref().and_then(|stacks| stacks.get(name));
+        stack.into_iter().flat_map(|stack| stack.iter()).filter_map(|text| StackFrame::parse(text)).collect()
+    };
+    let baseline = frames(context.input.baseline, suspect.baseline.name);
+    let candidate = frames(context.input.candidate, suspect.candidate.name);
+    let is_own = |frame: &&StackFrame| {
+        !frame.is_library()
+            && baseline.iter().all(|other| (&other.file, &other.function) != (&frame.file, &frame.function))
+    };
+    candidate.iter().find(is_own).cloned().filter(|_| !baseline.is_empty())
+}
+
+/// Texts that the operation which `lacking` does not run is called with, such as the mode of a padding.
+fn modes_of(context: &DumpContext<'_>, lacking: &str, name: &str) -> Vec<String> {
+    let dump = if lacking == "baseline" { context.input.candidate } else { context.input.baseline };
+    let Some(operation) = dump.operations.iter().find(|operation| operation.name == name) else { return Vec::new() };
+    let texts = operation.leaves.iter().filter_map(|leaf| match leaf.value {
+        LeafValue::Plain { value: Json::Text(text), .. } => {
+            let argument = argument_of(operation, leaf, &dump.operations);
+            Some(argument.map_or_else(|| text.clone(), |argument| format!("{argument}={text}")))
+        }
+        _ => None,
+    });
+    texts.take(MOST_NAMES).collect()
+}
+
+/// Whether the side that lacks an operation calls others of its line around the place where it would stand: it runs the line otherwise.
+fn runs_line_beside(context: &DumpContext<'_>, lacking: &str, name: &str, frame: &StackFrame) -> bool {
+    /// Calls before and after that belong to the same pass over the line.
+    const BESIDE: usize = 4;
+    let (own, other) = match lacking {
+        "baseline" => (context.input.baseline, context.input.candidate),
+        _ => (context.input.candidate, context.input.baseline),
+    };
+    let index = |pair: IndexPair| {
+        if lacking == "baseline" { (pair.baseline(), pair.candidate()) } else { (pair.candidate(), pair.baseline()) }
+    };
+    let operations = &context.input.comparison.operations;
+    let is_it = |comparison: &OperationComparison| {
+        index(comparison.pair).1.and_then(|index| other.operations.get(index)).is_some_and(|one| one.name == name)
+    };
+    let Some(place) = operations.iter().position(is_it) else { return false };
+    let Some(stacks) = own.stacks.as_ref() else { return false };
+    let beside = operations.get(place.saturating_sub(BESIDE)..(place + BESIDE + 1).min(operations.len()));
+    let names = beside.unwrap_or_default().iter().filter_map(|one| own.operations.get(index(one.pair).0?));
+    names
+        .into_iter()
+        .any(|one| stacks.get(one.name).and_then(|stack| calling_frame(stack)).is_some_and(|line| line == *frame))
 }
 
 /// The line that calls an operation which only one side runs.

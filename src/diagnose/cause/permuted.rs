@@ -5,7 +5,7 @@
 
 use ndarray::{ArrayView, ArrayViewD, Axis, IxDyn};
 
-use super::super::context::{DumpContext, Suspect};
+use super::super::context::{DumpContext, Suspect, is_weight};
 use super::super::entry::Cause;
 use super::super::fingerprint::{has_same_values, is_distinctive};
 use super::super::order::joined_in_other_order;
@@ -46,12 +46,16 @@ fn in_dump(context: &DumpContext<'_>) -> Option<Diagnosis> {
             .or_else(|| exchanged(&data, baseline.shape, tolerance));
         let is_gathered = order.as_ref().is_some_and(|order| is_rolled_by_ranks(context, order));
         let exchange = order.clone().filter(|order| order.is_any(&["order-exchanged"]));
+        let is_transposed = order.as_ref().is_some_and(|order| order.is_any(&["order-transposed"]));
         let diagnosis = diagnosis.because_all(order);
         return Some(match (is_gathered, suspect.is_result()) {
             (true, _) => diagnosis.advise(Statement::new("gather-order")),
             (false, true) => diagnosis.advise(Statement::new("result-in-other-order")),
             (false, false) => match exchange {
                 Some(exchange) => diagnosis.advise(exchange.with("op", suspect.culprit.op.as_str())),
+                None if is_transposed && is_weight(&suspect) => {
+                    diagnosis.advise(Statement::new("permuted").with("transposed_weight", 1_u64))
+                }
                 None => diagnosis,
             },
         });

@@ -147,7 +147,10 @@ impl Builder<'_> {
             };
             return Ok(Some([told(baseline), told(candidate)]));
         }
-        let Some((baseline_numbers, candidate_numbers)) = numbers(baseline).zip(numbers(candidate)) else {
+        // A Python number is told as it was given.
+        let is_given = |shown: &Shown| shown.shape.is_empty() && ["int", "float"].contains(&shown.dtype.as_str());
+        let both = numbers(baseline).zip(numbers(candidate)).filter(|_| !is_given(baseline));
+        let Some((baseline_numbers, candidate_numbers)) = both else {
             let plain = |shown: &Shown| shown.values.first().map(|value| self.writer.name(value));
             let both = plain(baseline).zip(plain(candidate)).map(<[String; 2]>::from);
             return Ok(both.filter(|[baseline_numbers, candidate_numbers]| baseline_numbers != candidate_numbers));
