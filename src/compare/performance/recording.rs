@@ -69,24 +69,26 @@ impl ProfileRecording {
     }
 }
 
-/// The gaps between kernels of the same step; `None` where no step has two kernels.
+/// The gaps between kernels of the same step, in one pass over a list in the order of time; `None` where it is in another order, or holds no
+/// step.
 fn gaps(kernels: &Kernels) -> Option<Gaps> {
     /// Shortest gap that is a wait, in microseconds: several times what a device needs between two kernels.
     const LEAST: f64 = 20.0;
-    let mut spans: Vec<(usize, i64, i64)> =
-        kernels.list().iter().filter_map(|kernel| Some((kernel.step()?, kernel.start, kernel.end()))).collect();
-    spans.sort_unstable();
-    let (mut waits, mut steps) = (Vec::new(), 0_u32);
-    for of_step in spans.chunk_by(|one, other| one.0 == other.0) {
-        steps += 1;
-        let mut end = of_step.first()?.2;
-        for (_, start, until) in of_step {
-            waits.extend(Some(microseconds(start.saturating_sub(end))).filter(|gap| *gap >= LEAST));
-            end = end.max(*until);
+    // Start of the last kernel of a step, and the end of all of them.
+    let mut reached: Vec<Option<(i64, i64)>> = vec![None; kernels.steps().len()];
+    let mut waits = Vec::new();
+    for kernel in kernels.list() {
+        let Some(place) = kernel.step().and_then(|step| reached.get_mut(step)) else { continue };
+        let (last, end) = place.unwrap_or((kernel.start, kernel.start));
+        if kernel.start < last {
+            return None;
         }
+        waits.extend(Some(microseconds(kernel.start.saturating_sub(end))).filter(|gap| *gap >= LEAST));
+        *place = Some((kernel.start, end.max(kernel.end())));
     }
-    #[allow(clippy::cast_precision_loss, reason = "a count of gaps")]
-    let per_step = waits.len() as f64 / f64::from(steps.max(1));
+    let steps = reached.iter().flatten().count();
+    #[allow(clippy::cast_precision_loss, reason = "counts of gaps and steps")]
+    let per_step = waits.len() as f64 / steps.max(1) as f64;
     (steps > 0).then(|| Gaps { per_step, median: upper_median(waits).unwrap_or(0.0) })
 }
 

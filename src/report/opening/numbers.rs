@@ -69,11 +69,11 @@ impl Builder<'_> {
 
     /// The statistic of a monitored row that is wrong, on both sides; `None` for updates, whose error is not that of the parameter.
     pub(super) fn row_of_monitor(&self, culprit: &Culprit) -> Result<Option<EvidenceRow>> {
-        let Some(monitor) = culprit.monitor.as_ref().filter(|_| culprit.is_any(&[&monitor_rules::JUMP])) else {
-            return Ok(None);
-        };
+        let is_non_finite = culprit.is_any(&[&monitor_rules::NON_FINITE]);
+        let is_told = is_non_finite || culprit.is_any(&[&monitor_rules::JUMP]);
+        let Some(monitor) = culprit.monitor.as_ref().filter(|_| is_told) else { return Ok(None) };
         let CulpritKind::Monitor(kind) = culprit.kind else { return Ok(None) };
-        let value = |side: &str| culprit.metrics.get(side).filter(|value| value.0.is_finite());
+        let value = |side: &str| culprit.metrics.get(side).filter(|value| is_non_finite || value.0.is_finite());
         let (Some(baseline), Some(candidate)) = (value("baseline"), value("candidate")) else { return Ok(None) };
         let name = self.tensor_name(culprit.check, &culprit.op)?;
         let name = spaced_word(&name, self.writer.language());
