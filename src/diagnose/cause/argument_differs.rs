@@ -30,7 +30,7 @@ fn in_dump(context: &DumpContext<'_>) -> Option<Diagnosis> {
         } else {
             let replaced = constant_for_tensor(&suspect);
             let diagnosis = diagnosis.because_all(replaced.clone());
-            diagnosis.advise(advice(&suspect).or(replaced))
+            diagnosis.advise(advice(&suspect).or(replaced).or_else(|| left_out(&suspect)))
         });
     }
     if !is_parameter && suspect.has_finding_of(&[&dump_rules::REQUIRES_GRAD_DIFFERS]) {
@@ -94,6 +94,18 @@ fn advice(suspect: &Suspect<'_>) -> Option<Statement> {
             .with("value", constant(suspect.value.baseline.value)?)
             .with("other", constant(suspect.value.candidate.value)?),
     )
+}
+
+/// Advice about an argument that is given on one side and `None` on the other.
+fn left_out(suspect: &Suspect<'_>) -> Option<Statement> {
+    let is_none = |value: LeafValue<'_>| matches!(value, LeafValue::Plain { value: Json::Null, .. });
+    let side = match (is_none(suspect.value.baseline.value), is_none(suspect.value.candidate.value)) {
+        (false, true) => "candidate",
+        (true, false) => "baseline",
+        _ => return None,
+    };
+    let named = Some(suspect.culprit.argument.as_str()).filter(|name| !name.is_empty())?;
+    Some(Statement::new("argument-left-out").with("side", side).with("named", named))
 }
 
 /// States that an argument is one over the root of a size on one side, as the scale of attention is, and what it is on the other.

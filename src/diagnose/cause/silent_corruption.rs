@@ -8,6 +8,7 @@ use super::super::context::{DumpContext, Peer, Suspect};
 use super::super::curves::{EQUAL, RunCurves, relative_differences};
 use super::super::entry::Cause;
 use super::super::evidence::finding_as_evidence;
+use super::super::factor;
 use super::super::location::location;
 use super::super::part::{Outlier, WrongPart};
 use super::super::shard::fills_shards;
@@ -75,7 +76,16 @@ fn in_dump(context: &DumpContext<'_>) -> Option<Diagnosis> {
         return Some(Diagnosis::new(&CAUSE, place, Sureness::Likely).because(evidence).because_all(alone));
     }
     let alone = alone.filter(|_| by_statistics && suspect.has_finding_of(&[&dump_rules::OUTPUT_DIVERGES]))?;
-    Some(Diagnosis::new(&CAUSE, place, Sureness::Likely).because(alone))
+    let tolerance = (4.0 * suspect.limit()).clamp(1e-4, 0.01);
+    let diagnosis = Diagnosis::new(&CAUSE, place, Sureness::Likely).because(alone.clone());
+    Some(match factor::factor_of_value(context, &suspect.value, tolerance) {
+        Some(factor) => {
+            let scaled = Statement::new("formula-scaled").with("factor", factor);
+            let advice = Statement { facts: alone.facts, ..Statement::new("one-rank-scaled") };
+            diagnosis.because(scaled).advise(advice)
+        }
+        None => diagnosis,
+    })
 }
 
 /// One element of a given tensor that differs while all others are equal to the bit: memory or a copy changed it.

@@ -5,6 +5,8 @@
 //! the line recorded as many operations as the line has calls, the n-th operation is that of the n-th call. Methods that no dump
 //! records (views, conversions) and operators count on neither side.
 
+use std::sync::Arc;
+
 use crate::read::dump::Dump;
 use crate::read::dump::name::{Direction, OpName, is_module};
 use crate::read::frame::{StackFrame, calling_frame};
@@ -56,6 +58,28 @@ pub(super) fn module_of(dump: &Dump, operation: &str) -> Option<String> {
     // Behind the path stands the class.
     let (path, _) = base.split_once('.')?.1.rsplit_once('.')?;
     Some(path.to_owned())
+}
+
+/// Which of the calls of the same function with the same stack an operation is, from 1, and how many there are, as of a layer that a model
+/// runs several times; `None` where it is the only one, and where modules tell more.
+pub(super) fn nth_of_line(dump: &Dump, operation: &str) -> Option<[usize; 2]> {
+    if is_module(operation) || !dump.parents.is_empty() {
+        return None;
+    }
+    let name = OpName::parse(operation);
+    let stacks = dump.stacks.as_ref()?;
+    let forward = match name.direction? {
+        Direction::Forward => operation.to_owned(),
+        _ => name.forward_names().into_iter().find(|name| stacks.get(name).is_some())?,
+    };
+    let stack = stacks.get(&forward)?;
+    let is_alike = |other: &&str| {
+        let is_same = || stacks.get(other).is_some_and(|other| Arc::ptr_eq(other, stack) || other == stack);
+        other.starts_with(name.base.as_str()) && OpName::parse(other).direction == Some(Direction::Forward) && is_same()
+    };
+    let calls: Vec<&str> = dump.operations.iter().map(|operation| operation.name).filter(is_alike).collect();
+    let place = calls.iter().position(|call| *call == forward)?;
+    (calls.len() > 1).then_some([place + 1, calls.len()])
 }
 
 /// The call of its line that an operation of a dump stands for; `None` where the line has one call alone, or where that is not certain.

@@ -6,7 +6,7 @@ mod names;
 mod preset;
 mod profile;
 
-use super::call_in_line::{call_in_line, module_of};
+use super::call_in_line::{call_in_line, module_of, nth_of_line};
 use super::coverage::{self, Census};
 use super::flow::{LeafFlow, OperationFlow, UncountedTensors, UnitContext, UnitFlow};
 pub use super::input::UnitInput;
@@ -283,8 +283,13 @@ impl<'a> View<'a> {
         let named: Vec<usize> = named.iter().flatten().copied().collect();
         shown_suspects(suspects, &named, self.is_unordered())
             .into_iter()
-            .filter_map(|place| suspects.get(place))
-            .map(finding)
+            .filter_map(|place| Some((suspects.get(place)?, named.contains(&place))))
+            .map(|(suspect, is_named)| {
+                match nth_of_line(self.input.candidate, suspect.operation.name).filter(|_| is_named) {
+                    Some([nth, of]) => finding(suspect).with("call_nth", nth).with("call_of", of),
+                    None => finding(suspect),
+                }
+            })
             .collect()
     }
 

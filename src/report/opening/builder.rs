@@ -44,7 +44,7 @@ const INVESTIGATIONS: [&str; 20] = [
 ];
 
 /// Advice of other causes that looks for what is wrong.
-const SEARCHES: [&str; 2] = ["mode-differs", "overwritten-since"];
+const SEARCHES: [&str; 4] = ["mode-differs", "overwritten-since", "argument-value", "requires-grad-differs"];
 
 /// Sentences of evidence that are shown.
 pub(super) const MOST_REASONS: usize = 3;

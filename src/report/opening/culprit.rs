@@ -157,6 +157,13 @@ impl Builder<'_> {
             place
                 .insert(1, self.writer.phrase("place_module", &context! { module => safe(self.writer.name(module)) })?);
         }
+        let count = |name: &str| match finding?.facts.get(name)? {
+            Fact::Count(count) => Some(*count),
+            _ => None,
+        };
+        if let Some((nth, of)) = count("call_nth").zip(count("call_of")) {
+            place.insert(1, self.writer.phrase("place_call", &context! { nth, of })?);
+        }
         let since = cause.and_then(|cause| {
             cause.evidence.iter().find_map(|told| told.facts.get("since")).map(|since| self.writer.fact("since", since))
         });

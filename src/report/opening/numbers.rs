@@ -142,6 +142,7 @@ impl Builder<'_> {
             let is_plain =
                 |shown: &Shown| shown.shape.is_empty() && !shown.dtype.contains(|letter: char| letter.is_ascii_digit());
             let told = |shown: &Shown| match shown.values.first().filter(|_| is_plain(shown)) {
+                Some(value) if value == "null" => self.writer.name("None"),
                 Some(value) => self.writer.name(&format!("{} {value}", shown.dtype)),
                 None => self.writer.name(&format!("{} {:?}", shown.dtype, shown.shape)),
             };
