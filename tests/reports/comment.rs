@@ -100,7 +100,7 @@ fn a_short_limit_keeps_verdict_and_culprit_and_says_what_is_left_out() {
     for limit in [whole.len() - 1, 2_000, 1_600] {
         let short = comment(&result, Language::En, limit);
         assert!(short.len() <= limit && short.encode_utf16().count() <= limit, "{limit}: {}", short.len());
-        assert!(short.starts_with("## ❌ `self.ln_1(x)` uses eps = 0.001 on the NPU"), "{short}");
+        assert!(short.starts_with("## ❌ `self.ln_1(x)` computes as with eps = 0.001 on the NPU"), "{short}");
         assert!(short.contains("Left out or shortened for length: "), "{short}");
     }
 }

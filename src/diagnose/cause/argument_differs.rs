@@ -104,7 +104,8 @@ fn left_out(suspect: &Suspect<'_>) -> Option<Statement> {
         (true, false) => "baseline",
         _ => return None,
     };
-    let named = Some(suspect.culprit.argument.as_str()).filter(|name| !name.is_empty())?;
+    let named = name_of(&suspect.culprit.tensor).or(Some(suspect.culprit.argument.as_str()));
+    let named = named.filter(|name| !name.is_empty())?;
     Some(Statement::new("argument-left-out").with("side", side).with("named", named))
 }
 

@@ -60,7 +60,7 @@ pub(super) fn module_of(dump: &Dump, operation: &str) -> Option<String> {
     Some(path.to_owned())
 }
 
-/// Which of the calls of the same function with the same stack an operation is, from 1, and how many there are, as of a layer that a model
+/// The number of an operation among the calls of its function with the same stack, from 1, and how many there are, as of a layer that a model
 /// runs several times; `None` where it is the only one, and where modules tell more.
 pub(super) fn nth_of_line(dump: &Dump, operation: &str) -> Option<[usize; 2]> {
     if is_module(operation) || !dump.parents.is_empty() {

@@ -150,20 +150,6 @@ impl Builder<'_> {
             if root_port(culprit.check, &culprit.op).is_some() { capital(&name) } else { name },
             self.writer.phrase("unit_step", &context! { step => culprit.step })?,
         ];
-        let finding = self.result.findings.iter().find(|finding| culprit.stands_for(finding));
-        if let Some(module) =
-            finding.and_then(|finding| finding.text("module")).filter(|module| !culprit.op.starts_with(module))
-        {
-            place
-                .insert(1, self.writer.phrase("place_module", &context! { module => safe(self.writer.name(module)) })?);
-        }
-        let count = |name: &str| match finding?.facts.get(name)? {
-            Fact::Count(count) => Some(*count),
-            _ => None,
-        };
-        if let Some((nth, of)) = count("call_nth").zip(count("call_of")) {
-            place.insert(1, self.writer.phrase("place_call", &context! { nth, of })?);
-        }
         let since = cause.and_then(|cause| {
             cause.evidence.iter().find_map(|told| told.facts.get("since")).map(|since| self.writer.fact("since", since))
         });
@@ -176,6 +162,19 @@ impl Builder<'_> {
         }
         if let Some(rank) = culprit.rank {
             place.push(self.writer.phrase("unit_rank", &context! { rank })?);
+        }
+        let finding = self.result.findings.iter().find(|finding| culprit.stands_for(finding));
+        if let Some(module) =
+            finding.and_then(|finding| finding.text("module")).filter(|module| !culprit.op.starts_with(module))
+        {
+            place.push(self.writer.phrase("place_module", &context! { module => safe(self.writer.name(module)) })?);
+        }
+        let count = |name: &str| match finding?.facts.get(name)? {
+            Fact::Count(count) => Some(*count),
+            _ => None,
+        };
+        if let Some((nth, of)) = count("call_nth").zip(count("call_of")) {
+            place.push(self.writer.phrase("place_call", &context! { nth, of })?);
         }
         let mut parts = vec![place.join(&comma)];
         let unit = dumps(&self.result.checks).find(|unit| (unit.step, unit.rank) == (culprit.step, culprit.rank));

@@ -289,7 +289,8 @@ impl Builder<'_> {
             broken.iter().filter(|rule| rule.outcome.rule == "reward_tail").map(|rule| rule.unit.clone()).collect();
         broken.retain(|rule| rule.outcome.rule != "reward_windows" || !with_end.contains(&rule.unit));
         let alike = |one: &RuleOutcome, other: &RuleOutcome| {
-            one.rule == other.rule
+            one.rule.starts_with("reward_")
+                && one.rule == other.rule
                 && one.value.is_some()
                 && one.value.map(|value| value.0.to_bits()) == other.value.map(|value| value.0.to_bits())
         };
