@@ -172,8 +172,7 @@ fn same_misfit(context: &DumpContext<'_>, suspect: &Suspect<'_>) -> Vec<String> 
             of_kind.filter_map(|both| Some(both.measured()?.error)).fold(0.0, f64::max)
         };
         let is_alike = is_kind && error(false) <= suspect.limit() && error(true) >= ALIKE * suspect.error();
-        let path = || name.base.split_once('.').and_then(|(_, path)| path.rsplit_once('.'));
-        is_alike.then(|| path().map_or_else(|| candidate.name.to_owned(), |(path, _)| path.to_owned()))
+        is_alike.then(|| name.module_path().unwrap_or(candidate.name).to_owned())
     });
     alike.take(MOST).collect()
 }

@@ -68,8 +68,7 @@ pub(super) fn patterns(suspect: &Suspect<'_>) -> Vec<Statement> {
 pub(super) fn same_magnitudes(suspect: &Suspect<'_>) -> Option<Statement> {
     let [baseline, candidate] = suspect.value.finite_statistics().filter(|_| !suspect.is_result())?;
     let [[max, min, mean, norm], [other_max, other_min, other_mean, other_norm]] = [baseline, candidate];
-    let largest = |max: f64, min: f64| max.abs().max(min.abs());
-    let (one, other) = (largest(max, min), largest(other_max, other_min));
+    let (one, other) = (max.abs().max(min.abs()), other_max.abs().max(other_min.abs()));
     let near = |one: f64, other: f64| (one - other).abs() <= 4.0 * suspect.limit() * one.abs().max(other.abs());
     let is_same = norm > 0.0 && near(norm, other_norm) && near(one, other) && 4.0 * suspect.limit() <= KEPT;
     let is_apart = (mean - other_mean).abs() > suspect.limit() * one;
@@ -82,8 +81,7 @@ fn few_too_large(suspect: &Suspect<'_>) -> Option<Statement> {
     const LARGER: f64 = 1.5;
     const SHARE: f64 = 0.25;
     let [[max, min, _, norm], [other_max, other_min, _, other_norm]] = suspect.value.finite_statistics()?;
-    let largest = |max: f64, min: f64| max.abs().max(min.abs());
-    let (one, other) = (largest(max, min), largest(other_max, other_min));
+    let (one, other) = (max.abs().max(min.abs()), other_max.abs().max(other_min.abs()));
     let (grown, norm_grown) = (other / one, other_norm / norm);
     let is_few = suspect.is_result()
         && !suspect.is_backward()

@@ -20,7 +20,7 @@ fn fingerprint(record: &TensorRecord<'_>) -> Option<Fingerprint> {
 }
 
 /// The operation of one side of a pair.
-fn operation_of<'a>(input: &'a UnitInput<'_>, pair: &IndexPair, side: Side) -> Option<Operation<'a>> {
+pub(super) fn operation_of<'a>(input: &'a UnitInput<'_>, pair: &IndexPair, side: Side) -> Option<Operation<'a>> {
     match side {
         Side::Baseline => input.baseline.operations.get(pair.baseline()?),
         Side::Candidate => input.candidate.operations.get(pair.candidate()?),

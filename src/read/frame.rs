@@ -56,11 +56,20 @@ impl StackFrame {
         })
     }
 
+    /// The file without its folders.
+    pub(crate) fn file_name(&self) -> &str {
+        self.file.rsplit(['/', '\\']).next().unwrap_or(&self.file)
+    }
+
+    /// The line as `file:line`, without folders.
+    pub(crate) fn place(&self) -> String {
+        format!("{}:{}", self.file_name(), self.line)
+    }
+
     /// Whether it is the way of PyTorch from the call of a module to its `forward`.
     fn calls_module(&self) -> bool {
         let (file, functions) = MODULE_CALLS;
-        let is_file = self.file.rsplit(['/', '\\']).next() == Some(file);
-        is_file && functions.contains(&self.function.as_str())
+        self.file_name() == file && functions.contains(&self.function.as_str())
     }
 
     /// Whether the frame lies in an installed library or in Python itself.

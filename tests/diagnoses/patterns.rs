@@ -196,3 +196,17 @@ fn an_input_of_the_same_magnitudes_with_other_signs_is_told() {
     let other = both(&side(stat(3.1, -2.5, 0.3, 7.7)), &side(stat(2.8, -3.1, -0.1, 9.1)));
     assert!(!evidence(&other).contains(&"same-magnitudes"));
 }
+
+#[test]
+fn an_argument_that_one_side_leaves_out_is_passed_there() {
+    let pair = Pair::empty();
+    let clamp = |output: &Stat| {
+        let call = op("Torch.clamp.0.forward", &[stat(3.1, -2.9, 0.1, 7.7)], std::slice::from_ref(output));
+        [call.with("max", 1.5)]
+    };
+    pair.write("gpu", None, &clamp(&stat(1.5, -2.9, 0.05, 7.1)));
+    pair.write("npu", None, &clamp(&stat(3.1, -2.9, 0.1, 7.7)));
+    pair.edit("npu", "Torch.clamp.0.forward", |record| record.replace(r#"{"type": "float", "value": 1.5}"#, "null"));
+    let result = pair.result();
+    assert_eq!((causes(&result)[0], advice(&result)), ("argument-differs", "argument-left-out"));
+}

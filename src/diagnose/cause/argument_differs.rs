@@ -98,15 +98,14 @@ fn advice(suspect: &Suspect<'_>) -> Option<Statement> {
 
 /// Advice about an argument that is given on one side and `None` on the other.
 fn left_out(suspect: &Suspect<'_>) -> Option<Statement> {
-    let is_none = |value: LeafValue<'_>| matches!(value, LeafValue::Plain { value: Json::Null, .. });
-    let side = match (is_none(suspect.value.baseline.value), is_none(suspect.value.candidate.value)) {
-        (false, true) => "candidate",
-        (true, false) => "baseline",
+    let side = match (suspect.value.baseline.value, suspect.value.candidate.value) {
+        (LeafValue::Null, LeafValue::Null) => return None,
+        (_, LeafValue::Null) => Side::Candidate,
+        (LeafValue::Null, _) => Side::Baseline,
         _ => return None,
     };
-    let named = name_of(&suspect.culprit.tensor).or(Some(suspect.culprit.argument.as_str()));
-    let named = named.filter(|name| !name.is_empty())?;
-    Some(Statement::new("argument-left-out").with("side", side).with("named", named))
+    let advice = named(Statement::new("argument-left-out").with("side", side.as_str()), suspect);
+    advice.facts.contains_key("named").then_some(advice)
 }
 
 /// States that an argument is one over the root of a size on one side, as the scale of attention is, and what it is on the other.

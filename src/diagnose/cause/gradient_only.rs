@@ -59,16 +59,14 @@ fn of_unrecorded(context: &DumpContext<'_>, suspect: &Suspect<'_>) -> Option<Dia
     let mut advice = Statement::new("input-of-backward").with("before", before.as_str()).with("op", op);
     let mut evidence = Statement::new(GRADIENT_UNRECORDED).with("before", before.as_str()).with("op", op);
     if let Some((own, uses)) = lines_between(context, suspect, &before) {
-        let place =
-            |line: &StackFrame| format!("{}:{}", line.file.rsplit(['/', '\\']).next().unwrap_or(&line.file), line.line);
         let indexed = uses.iter().find_map(|line| Some((line, indexed(&line.code)?)));
-        advice = advice.with("place", place(&own));
+        advice = advice.with("place", own.place());
         match indexed {
             Some((line, index)) => {
-                advice = advice.with("index", index).with("uses", vec![place(line)]);
-                evidence = evidence.with("place", place(line)).with("code", line.code.as_str());
+                advice = advice.with("index", index).with("uses", vec![line.place()]);
+                evidence = evidence.with("place", line.place()).with("code", line.code.as_str());
             }
-            None => advice = advice.with("uses", uses.iter().map(place).collect::<Vec<_>>()),
+            None => advice = advice.with("uses", uses.iter().map(StackFrame::place).collect::<Vec<_>>()),
         }
     }
     // A smaller error may come from a narrower type in what was not recorded.

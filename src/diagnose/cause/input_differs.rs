@@ -89,9 +89,7 @@ fn of_sentinels(suspect: &Suspect<'_>) -> Option<Diagnosis> {
 
 /// Advice about an input that something undumped made; where only modules were dumped, it is the `forward` around this one.
 pub(super) fn advice_of_undumped(suspect: &Suspect<'_>) -> Statement {
-    let path = suspect.name.base.split_once('.').map_or("", |(_, path)| path);
-    // Behind the path stands the class.
-    let module = path.rsplit_once('.').map_or("", |(module, _)| module);
+    let module = suspect.name.module_path().unwrap_or_default();
     match module.rsplit_once('.').filter(|_| suspect.is_module()) {
         Some((parent, _)) => {
             Statement::new("input-of-undumped-in-module").with("parent", parent).with("module", module)

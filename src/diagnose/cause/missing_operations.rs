@@ -6,11 +6,11 @@ use std::collections::BTreeSet;
 
 use super::super::context::is_weight;
 use super::super::context::{DumpContext, Suspect};
-use super::super::trace::Trace;
+use super::super::trace::{Trace, operation_of};
 use crate::compare::dump::OperationComparison;
 use crate::judge::dump::rules as dump_rules;
 use crate::kind::TensorKind;
-use crate::pair::dump::{IndexPair, argument_of};
+use crate::pair::dump::argument_of;
 use crate::read::dump::name::{Direction, OpName};
 use crate::read::dump::{Dump, LeafValue, TensorRecord};
 use crate::read::frame::{StackFrame, calling_frame};
@@ -172,7 +172,7 @@ fn candidate_only(context: &DumpContext<'_>) -> Option<Diagnosis> {
         .with("operations", names.into_iter().take(MOST_NAMES).collect::<Vec<_>>());
     let diagnosis = Diagnosis::new(&CAUSE, culprit.op.as_str(), Sureness::Likely).because(missing);
     let frame = frame_of(context, &culprit.op);
-    let advice = behind_gap_advice(context, Some("baseline"), &culprit.op, frame.as_ref());
+    let advice = behind_gap_advice(context, Some(Side::Baseline), &culprit.op, frame.as_ref());
     Some(diagnosis.because_all(frame.as_ref().map(called_in)).advise(advice))
 }
 
@@ -198,8 +198,8 @@ fn behind_gap(context: &DumpContext<'_>, suspect: &Suspect<'_>) -> Option<Diagno
     let first = gap.iter().flatten().next()?;
     let missing = statements(&gap);
     let lacking = match &gap {
-        [_, only_baseline] if only_baseline.is_empty() => Some("baseline"),
-        [only_candidate, _] if only_candidate.is_empty() => Some("candidate"),
+        [_, only_baseline] if only_baseline.is_empty() => Some(Side::Baseline),
+        [only_candidate, _] if only_candidate.is_empty() => Some(Side::Candidate),
         _ => None,
     };
     let explains = Statement::new("difference-behind-gap").with("tensor", suspect.culprit.tensor.as_str());
@@ -212,52 +212,46 @@ fn behind_gap(context: &DumpContext<'_>, suspect: &Suspect<'_>) -> Option<Diagno
 
 /// States calls that both runs make and whose results only the one without `lacking` calls of its own uses: no gradient comes back to them
 /// in the other run.
-fn unused_results(context: &DumpContext<'_>, lacking: Option<&str>) -> Option<Statement> {
-    let unused = match lacking? {
-        "baseline" => "candidate",
-        _ => "baseline",
-    };
+fn unused_results(context: &DumpContext<'_>, lacking: Option<Side>) -> Option<Statement> {
+    let unused = lacking?.other();
     let gaps = context.findings_of(&dump_rules::OPERATIONS_MISSING);
-    let of_side = gaps.filter(|finding| text(finding, "side") == Some(unused));
+    let of_side = gaps.filter(|finding| text(finding, "side") == Some(unused.as_str()));
     let names = of_side.filter_map(|finding| match finding.facts.get("operations") {
         Some(Fact::List(names)) => Some(names),
         _ => None,
     });
     let operations = &context.input.comparison.operations;
-    let is_called_by_both = |name: &str| {
-        operations.iter().any(|comparison| {
-            comparison.is_paired()
-                && comparison
-                    .pair
-                    .candidate()
-                    .and_then(|index| context.input.candidate.operations.get(index))
-                    .is_some_and(|operation| operation.name == name)
-        })
-    };
+    let paired = operations.iter().filter(|comparison| comparison.is_paired());
+    let called: BTreeSet<&str> = paired
+        .filter_map(|comparison| Some(operation_of(context.input, &comparison.pair, Side::Candidate)?.name))
+        .collect();
     let backward = names.flatten().filter(|name| OpName::parse(name).direction == Some(Direction::Backward));
-    let forward = backward
-        .filter_map(|name| OpName::parse(name).forward_names().into_iter().find(|forward| is_called_by_both(forward)));
+    let forward = backward.filter_map(|name| {
+        OpName::parse(name).forward_names().into_iter().find(|forward| called.contains(forward.as_str()))
+    });
     // In the order of the backward pass the result that nothing uses comes first.
     let mut seen = BTreeSet::new();
     let told: Vec<String> = forward.filter(|name| seen.insert(name.clone())).take(MOST_NAMES).collect();
-    (!told.is_empty()).then(|| Statement::new("results-unused").with("unused_side", unused).with("unused", told))
+    (!told.is_empty())
+        .then(|| Statement::new("results-unused").with("unused_side", unused.as_str()).with("unused", told))
 }
 
 /// Advises to look at the line that one side does not run: a collective that is left out makes other numbers than a branch.
 fn behind_gap_advice(
     context: &DumpContext<'_>,
-    lacking: Option<&str>,
+    lacking: Option<Side>,
     first: &str,
     frame: Option<&StackFrame>,
 ) -> Statement {
     let advice = Statement::new("operations-behind-gap");
     let Some((side, frame)) = lacking.zip(frame) else { return advice };
-    let advice = advice.with("side", side).with("place", place_of(frame)).with("function", frame.function.as_str());
+    let advice =
+        advice.with("side", side.as_str()).with("place", frame.place()).with("function", frame.function.as_str());
     if first.starts_with(COLLECTIVE) {
         return advice.with("collective", first);
     }
     if let Some(patch) = patched_frame(context) {
-        return advice.with("patch", place_of(&patch)).with("patch_function", patch.function.as_str());
+        return advice.with("patch", patch.place()).with("patch_function", patch.function.as_str());
     }
     let modes = modes_of(context, side, first);
     let advice = if modes.is_empty() { advice } else { advice.with("modes", modes) };
@@ -281,8 +275,8 @@ fn patched_frame(context: &DumpContext<'_>) -> Option<StackFrame> {
 }
 
 /// Texts that the operation which `lacking` does not run is called with, such as the mode of a padding.
-fn modes_of(context: &DumpContext<'_>, lacking: &str, name: &str) -> Vec<String> {
-    let dump = if lacking == "baseline" { context.input.candidate } else { context.input.baseline };
+fn modes_of(context: &DumpContext<'_>, lacking: Side, name: &str) -> Vec<String> {
+    let dump = dump_of(context, lacking.other());
     let Some(operation) = dump.operations.iter().find(|operation| operation.name == name) else { return Vec::new() };
     let texts = operation.leaves.iter().filter_map(|leaf| match leaf.value {
         LeafValue::Plain { value: Json::Text(text), .. } => {
@@ -295,27 +289,27 @@ fn modes_of(context: &DumpContext<'_>, lacking: &str, name: &str) -> Vec<String>
 }
 
 /// Whether the side that lacks an operation calls others of its line around the place where it would stand: it runs the line otherwise.
-fn runs_line_beside(context: &DumpContext<'_>, lacking: &str, name: &str, frame: &StackFrame) -> bool {
+fn runs_line_beside(context: &DumpContext<'_>, lacking: Side, name: &str, frame: &StackFrame) -> bool {
     /// Calls before and after that belong to the same pass over the line.
     const BESIDE: usize = 4;
-    let (own, other) = match lacking {
-        "baseline" => (context.input.baseline, context.input.candidate),
-        _ => (context.input.candidate, context.input.baseline),
-    };
-    let index = |pair: IndexPair| {
-        if lacking == "baseline" { (pair.baseline(), pair.candidate()) } else { (pair.candidate(), pair.baseline()) }
-    };
     let operations = &context.input.comparison.operations;
-    let is_it = |comparison: &OperationComparison| {
-        index(comparison.pair).1.and_then(|index| other.operations.get(index)).is_some_and(|one| one.name == name)
+    let of = |comparison: &OperationComparison, side| operation_of(context.input, &comparison.pair, side);
+    let is_it = |one: &OperationComparison| of(one, lacking.other()).is_some_and(|operation| operation.name == name);
+    let (Some(place), Some(stacks)) = (operations.iter().position(is_it), dump_of(context, lacking).stacks.as_ref())
+    else {
+        return false;
     };
-    let Some(place) = operations.iter().position(is_it) else { return false };
-    let Some(stacks) = own.stacks.as_ref() else { return false };
-    let beside = operations.get(place.saturating_sub(BESIDE)..(place + BESIDE + 1).min(operations.len()));
-    let names = beside.unwrap_or_default().iter().filter_map(|one| own.operations.get(index(one.pair).0?));
-    names
-        .into_iter()
-        .any(|one| stacks.get(one.name).and_then(|stack| calling_frame(stack)).is_some_and(|line| line == *frame))
+    let beside = operations.iter().skip(place.saturating_sub(BESIDE)).take(2 * BESIDE + 1);
+    let stacks = beside.filter_map(|one| stacks.get(of(one, lacking)?.name));
+    stacks.filter_map(|stack| calling_frame(stack)).any(|line| line == *frame)
+}
+
+/// The dump of a side.
+fn dump_of<'a>(context: &DumpContext<'a>, side: Side) -> &'a Dump {
+    match side {
+        Side::Baseline => context.input.baseline,
+        Side::Candidate => context.input.candidate,
+    }
 }
 
 /// The line that calls an operation which only one side runs.
@@ -343,15 +337,9 @@ pub(super) fn collective_on_one_side(context: &DumpContext<'_>) -> Vec<Statement
     std::iter::once(only).chain(frame(finding).as_ref().map(called_in)).collect()
 }
 
-/// The line that calls an operation, as `file:line`.
-fn place_of(frame: &StackFrame) -> String {
-    let file = frame.file.rsplit(['/', '\\']).next().unwrap_or(&frame.file);
-    format!("{file}:{}", frame.line)
-}
-
 /// States the line that calls missing operations.
 fn called_in(frame: &StackFrame) -> Statement {
-    let statement = Statement::new("gap-called-at").with("place", place_of(frame));
+    let statement = Statement::new("gap-called-at").with("place", frame.place());
     statement.with("function", frame.function.as_str()).with("code", frame.code.as_str())
 }
 

@@ -34,10 +34,9 @@ fn in_dump(context: &DumpContext<'_>) -> Option<Diagnosis> {
     let gradients =
         (compared > 0).then(|| Statement::new("gradients-agreed").with("step", step).with("compared", compared));
     let parts = updates.parts().and_then(parts_statement);
-    let factor = updates.factor().map(|factor| Statement::new("update-factor").with("factor", factor));
-    let factor = factor.filter(|_| parts.is_none());
-    let scaled = updates.factor().filter(|_| factor.is_some()).map(|factor| scaled_advice(context, factor));
-    let advice = scaled.or_else(|| parts.clone());
+    let factor = if parts.is_none() { updates.factor() } else { None };
+    let advice = factor.map(|factor| scaled_advice(context, factor)).or_else(|| parts.clone());
+    let factor = factor.map(|factor| Statement::new("update-factor").with("factor", factor));
     // Gradients that were not dumped may differ as well.
     let sureness = if compared > 0 { Sureness::Likely } else { Sureness::Possible };
     let diagnosis = Diagnosis::new(&CAUSE, suspect.culprit.tensor.as_str(), sureness).because(evidence);

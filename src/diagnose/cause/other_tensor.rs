@@ -10,6 +10,7 @@ use super::super::fingerprint::{is_distinctive, is_same_data};
 use super::super::value_pair::operations_of;
 use crate::judge::dump::rules as dump_rules;
 use crate::kind::TensorKind;
+use crate::read::dump::name::OpName;
 use crate::read::dump::{Leaf, TensorRecord};
 use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
 
@@ -94,10 +95,9 @@ fn in_baseline(
 }
 
 /// The path of the module whose parameter a row is, such as `layers.1.mlp.down_proj`.
-fn module_of_parameter(row: &str) -> Option<&str> {
-    let (module, _) = row.split_once(".forward.").filter(|(_, rest)| rest.contains(".parameters."))?;
-    // Behind the path stands the class.
-    Some(module.split_once('.')?.1.rsplit_once('.')?.0)
+fn module_of_parameter(row: &str) -> Option<String> {
+    let (module, _) = row.split_once(".parameters.")?;
+    OpName::parse(module).module_path().map(str::to_owned)
 }
 
 /// Whether the candidate has at `row` what the baseline has here.

@@ -54,10 +54,7 @@ pub(super) fn module_of(dump: &Dump, operation: &str) -> Option<String> {
     let name = OpName::parse(operation);
     let forward = || name.forward_names().into_iter().find_map(|name| dump.parents.get(&name));
     let parent = dump.parents.get(operation).or_else(forward).filter(|_| !is_module(operation))?;
-    let base = OpName::parse(parent).base;
-    // Behind the path stands the class.
-    let (path, _) = base.split_once('.')?.1.rsplit_once('.')?;
-    Some(path.to_owned())
+    OpName::parse(parent).module_path().map(str::to_owned)
 }
 
 /// The number of an operation among the calls of its function with the same stack, from 1, and how many there are, as of a layer that a model

@@ -285,7 +285,8 @@ impl<'a> View<'a> {
             .into_iter()
             .filter_map(|place| Some((suspects.get(place)?, named.contains(&place))))
             .map(|(suspect, is_named)| {
-                match nth_of_line(self.input.candidate, suspect.operation.name).filter(|_| is_named) {
+                let nth = || nth_of_line(self.input.candidate, suspect.operation.name);
+                match is_named.then(nth).flatten() {
                     Some([nth, of]) => finding(suspect).with("call_nth", nth).with("call_of", of),
                     None => finding(suspect),
                 }

@@ -53,6 +53,12 @@ impl OpName {
         }
     }
 
+    /// The path of a module, such as `layers.2.mlp` for `Module.layers.2.mlp.MLP.forward.0`; `None` for a name of another form.
+    pub(crate) fn module_path(&self) -> Option<&str> {
+        // Behind the path stands the class.
+        Some(self.base.split_once('.')?.1.rsplit_once('.')?.0)
+    }
+
     /// The names that the forward call of this call can have: of a function, of a module, and of an old dump.
     pub(crate) fn forward_names(&self) -> [String; 3] {
         let (base, call) = (&self.base, self.call.unwrap_or(0));

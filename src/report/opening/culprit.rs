@@ -57,7 +57,7 @@ impl Builder<'_> {
         let frame =
             frame_of(culprit).filter(|_| !likely.is_some_and(|cause| OF_UPDATES.contains(&cause.cause.as_str())));
         let told = likely.and_then(line_of_gap);
-        let own = frame.as_ref().map(|frame| (format!("{}:{}", file_of(frame), frame.line), frame.code.clone()));
+        let own = frame.as_ref().map(|frame| (frame.place(), frame.code.clone()));
         let line = told.or(own);
         opening.source = safe(line.as_ref().map(|(place, _)| self.writer.name(place)).unwrap_or_default());
         let place = [
@@ -565,10 +565,6 @@ pub(super) fn line_of_gap(cause: &Diagnosis) -> Option<(String, String)> {
         _ => None,
     };
     Some((text("place")?, text("code")?))
-}
-
-fn file_of(frame: &StackFrame) -> &str {
-    frame.file.rsplit(['/', '\\']).next().unwrap_or(&frame.file)
 }
 
 /// A type as people write it in a sentence.
