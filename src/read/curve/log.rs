@@ -13,6 +13,8 @@ mod columns;
 mod counter_words;
 mod counters;
 mod event;
+mod facts;
+mod forms;
 mod kinds;
 mod mask;
 mod names;
@@ -25,6 +27,7 @@ mod tokens;
 pub mod unknown;
 mod words;
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, LazyLock};
 
@@ -44,8 +47,10 @@ use crate::error::Result;
 use crate::fetch::{ByteSource, Room};
 use crate::kind::Role;
 use crate::read::metric;
-use ahead::{LineFacts, Part};
+use ahead::Part;
 use blocks::{Blocks, LineContent};
+use facts::LineFacts;
+use forms::LineReader;
 use names::{Name, Names};
 use pairs::Pair;
 use record::Record;
@@ -65,7 +70,9 @@ struct Reading<'a> {
     lines: Lines<'a>,
     so_far: SoFar<'a>,
     /// A line that was read already, because it ended the rows of the record that was returned before it.
-    ahead: Option<Line>,
+    ahead: Option<Line<'static>>,
+    /// Reader of lines by themselves, where no pattern of the user has to see them.
+    reader: Option<LineReader>,
 }
 
 /// The meaning of all lines so far.
@@ -77,8 +84,8 @@ struct SoFar<'a> {
 }
 
 /// A line of a log.
-struct Line {
-    text: String,
+struct Line<'t> {
+    text: Cow<'t, str>,
     has_end: bool,
     has_nul: bool,
     is_mean: bool,
@@ -96,8 +103,8 @@ impl<'a> SoFar<'a> {
     }
 
     /// Takes a line. Returns the record of table rows that it ended, if any (rows that no ruler closes), and the line itself.
-    fn take(&mut self, text: &[u8], has_end: bool, known: Option<LineFacts>) -> (Option<Record>, Line) {
-        let text = lines::text_of(text).into_owned();
+    fn take<'t>(&mut self, text: &'t [u8], has_end: bool, known: Option<LineFacts>) -> (Option<Record>, Line<'t>) {
+        let text = lines::text_of(text);
         let LineFacts { may_tell, has_nul, is_mean, looked } = known.unwrap_or_else(|| LineFacts::from_text(&text));
         let is_other = (may_tell || self.told.is_open()) && self.told.take_line(&text);
         let record = match looked {
@@ -109,20 +116,20 @@ impl<'a> SoFar<'a> {
     }
 }
 
-impl Line {
+impl Line<'_> {
     /// A line without text that carries a record which was completed before the next line.
     fn of_record(record: Record) -> Self {
-        Self { text: String::new(), has_end: true, has_nul: false, is_mean: false, record: Some(record) }
+        Self { text: Cow::Borrowed(""), has_end: true, has_nul: false, is_mean: false, record: Some(record) }
     }
 }
 
 impl<'a> Reading<'a> {
     fn new(source: &'a dyn ByteSource, blocks: Blocks, pattern: Option<&'a LogPattern>) -> Self {
-        Self { lines: Lines::cutting(source), so_far: SoFar::new(blocks, pattern), ahead: None }
+        Self { lines: Lines::cutting(source), so_far: SoFar::new(blocks, pattern), ahead: None, reader: None }
     }
 
     /// The next line that may mean something. Before a line that ends table rows without a ruler, the record of those rows.
-    fn next(&mut self) -> Result<Option<Line>> {
+    fn next(&mut self) -> Result<Option<Line<'_>>> {
         if let Some(ahead) = self.ahead.take() {
             return Ok(Some(ahead));
         }
@@ -130,9 +137,11 @@ impl<'a> Reading<'a> {
             self.lines.skip_until(telling::first_match, kinds::is_numeric)?;
         }
         let Some((line, has_end)) = self.lines.next_with_end()? else { return Ok(None) };
-        let (ended, line) = self.so_far.take(line, has_end, None);
+        let names = &mut self.so_far.blocks.names;
+        let known = self.reader.as_mut().map(|reader| reader.read(line, names));
+        let (ended, line) = self.so_far.take(line, has_end, known);
         let Some(ended) = ended else { return Ok(Some(line)) };
-        self.ahead = Some(line);
+        self.ahead = Some(Line { text: Cow::Owned(line.text.into_owned()), ..line });
         Ok(Some(Line::of_record(ended)))
     }
 }
@@ -185,6 +194,7 @@ fn parse_with(line: &str, pattern: &LogPattern, names: &mut Names) -> Option<Rec
 /// Blocks that know from the first `bytes` of a text what its lines have in common, ready to read it from its beginning.
 fn surveyed<'a>(source: &'a dyn ByteSource, pattern: Option<&'a LogPattern>, bytes: u64) -> Result<Blocks> {
     let mut reading = Reading::new(source, Blocks::surveying(), pattern);
+    reading.reader = pattern.is_none().then(LineReader::surveying);
     while reading.lines.consumed() < bytes && reading.next()?.is_some() {}
     Ok(reading.so_far.blocks.into_reading())
 }
@@ -357,7 +367,7 @@ impl<'a> Run<'a> {
         self.line(line)
     }
 
-    fn line(&mut self, line: Line) -> Result<()> {
+    fn line(&mut self, line: Line<'_>) -> Result<()> {
         let Line { text, has_end, has_nul, is_mean, record } = line;
         self.has_nul |= has_nul;
         self.is_of_means |= is_mean;

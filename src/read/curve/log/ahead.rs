@@ -12,12 +12,12 @@ use memchr::memchr2;
 use rayon::prelude::*;
 
 use super::blocks::LineContent;
-use super::kinds::{is_numeric, logs_means};
+use super::facts::LineFacts;
+use super::forms::LineReader;
+use super::kinds::is_numeric;
 use super::names::Names;
-use super::pairs::Reader;
-use super::{event, telling};
+use super::telling;
 use crate::read::curve::lines;
-use crate::read::curve::told::FactLines;
 
 /// Bytes of lines that are read ahead at once.
 pub(super) const PART: usize = 2 << 20;
@@ -55,35 +55,6 @@ struct Ahead {
     /// Its byte range in the part, including its line end.
     range: Range<usize>,
     known: Option<LineFacts>,
-}
-
-/// Facts about a line that do not depend on other lines.
-#[derive(Debug)]
-pub(super) struct LineFacts {
-    /// Whether it may show the end of the run, or is the norm of a parameter.
-    pub(super) may_tell: bool,
-    pub(super) has_nul: bool,
-    /// Whether the program that wrote it logs means.
-    pub(super) is_mean: bool,
-    pub(super) looked: LineContent,
-}
-
-impl LineFacts {
-    /// Facts about a line whose values are not read ahead.
-    pub(super) fn from_text(text: &str) -> Self {
-        Self {
-            may_tell: FactLines::may_hold_fact(text),
-            has_nul: text.contains('\0'),
-            is_mean: logs_means(text),
-            looked: LineContent::Other,
-        }
-    }
-
-    fn with_values(text: &str, reader: &mut Reader, names: &mut Names) -> Self {
-        let looked =
-            if event::is_event(text) { LineContent::Other } else { LineContent::from_line(text, reader, names) };
-        Self { looked, ..Self::from_text(text) }
-    }
 }
 
 impl Part {
@@ -141,7 +112,7 @@ impl Piece {
     fn of(bytes: &[u8], range: Range<usize>, names: Names) -> Self {
         let common = names.len();
         let mut piece = Self { end: range.end, lines: Vec::new(), names, common, places: Vec::new() };
-        let mut reader = Reader::default();
+        let mut reader = LineReader::default();
         let mut at = range.start;
         while at < range.end {
             let rest = bytes.get(at..range.end).unwrap_or_default();
@@ -170,9 +141,9 @@ impl Piece {
         piece
     }
 
-    fn look(&mut self, bytes: &[u8], range: Range<usize>, reader: &mut Reader) {
+    fn look(&mut self, bytes: &[u8], range: Range<usize>, reader: &mut LineReader) {
         let (text, _) = shown(bytes.get(range.clone()).unwrap_or_default());
-        let known = LineFacts::with_values(&lines::text_of(text), reader, &mut self.names);
+        let known = reader.read(text, &mut self.names);
         self.lines.push(Ahead { range, known: Some(known) });
     }
 
@@ -180,8 +151,7 @@ impl Piece {
     fn place(&mut self, looked: &mut LineContent, names: &mut Names) {
         let LineContent::Values(found) = looked else { return };
         let pairs = found.pairs.iter_mut().map(|pair| &mut pair.name);
-        let unjoined = found.unjoined.iter_mut().flat_map(|unjoined| &mut unjoined.names);
-        for name in pairs.chain(unjoined).filter(|name| **name >= self.common) {
+        for name in pairs.chain(&mut found.unjoined.0).filter(|name| **name >= self.common) {
             let Some(place) = self.places.get_mut(*name - self.common) else { continue };
             if place.is_none() {
                 *place = self.names.get(*name).map(|own| names.place(own.raw()));

@@ -8,7 +8,7 @@ use super::counters::Counters;
 use super::event::Benchmark;
 use super::names::{Name, Names, Prefix};
 use super::noise;
-use super::pairs::{Pair, ParsedLine, Reader, Unjoined};
+use super::pairs::{Pair, Reader};
 use super::record::Record;
 use super::survey::Survey;
 use super::words;
@@ -71,14 +71,25 @@ pub(super) enum LineContent {
     /// Nothing that matters.
     Nothing,
     /// Values, with their names.
-    Values(ParsedLine),
+    Values(LineValues),
     /// Other content, which depends on the lines around it.
     Other,
 }
 
+/// Counters and values of a line.
+#[derive(Clone, Debug, Default)]
+pub(super) struct LineValues {
+    pub(super) counters: Counters,
+    pub(super) pairs: Vec<Pair>,
+    /// Number of runs of words without a value.
+    pub(super) valueless: usize,
+    /// Key metrics without a value, and the numbers beside them that have no name.
+    pub(super) unjoined: (Vec<usize>, Vec<f64>),
+}
+
 impl LineContent {
-    /// Reads a line without the lines around it.
-    pub(super) fn from_line(line: &str, reader: &mut Reader, names: &mut Names) -> Self {
+    /// Reads a line without the lines around it. A survey of a file needs nothing that could not be paired.
+    pub(super) fn from_line(line: &str, reader: &mut Reader, names: &mut Names, is_survey: bool) -> Self {
         let plain = words::plain(line);
         let line = plain.as_ref();
         if is_ruler(line) || is_row_of_two(line) {
@@ -88,14 +99,29 @@ impl LineContent {
             return if noise::is_summary(line) { Self::Other } else { Self::Nothing };
         }
         reader.read(line, names);
-        let mut found = std::mem::take(&mut reader.found);
-        if found.pairs.is_empty() {
-            reader.found = found;
+        if reader.found.pairs.is_empty() {
             return Self::Other;
         }
-        let (names, values) = reader.tokens.unjoined(line, &found, names);
-        found.unjoined = Some(Unjoined { names, values });
-        Self::Values(found)
+        let values = LineValues::from_reader(line, reader);
+        Self::Values(if is_survey { values } else { values.with_unjoined(line, reader, names) })
+    }
+}
+
+impl LineValues {
+    /// Those of the line that the reader read last, without what could not be paired.
+    fn from_reader(line: &str, reader: &Reader) -> Self {
+        Self {
+            counters: reader.found.counters.read(line, &reader.tokens.list),
+            pairs: reader.found.pairs.clone(),
+            valueless: reader.found.valueless_words.len(),
+            unjoined: (Vec::new(), Vec::new()),
+        }
+    }
+
+    fn with_unjoined(self, line: &str, reader: &Reader, names: &mut Names) -> Self {
+        let (told, unnamed) = reader.unjoined(line, names);
+        let values = unnamed.iter().filter_map(|at| reader.tokens.list.get(*at)?.value()).collect();
+        Self { unjoined: (told, values), ..self }
     }
 }
 
@@ -174,19 +200,30 @@ impl Blocks {
         if self.reader.found.pairs.is_empty() {
             self.columns = Columns::from_header(line, &self.reader.tokens.list, &mut self.names);
         }
-        self.plain_line(line)
+        let mut values = LineValues::from_reader(line, &self.reader);
+        if !self.is_surveying {
+            values = values.with_unjoined(line, &self.reader, &mut self.names);
+        }
+        if let (Some(_), [_, value], []) =
+            (values.counters.lead, self.reader.tokens.list.as_slice(), values.pairs.as_slice())
+            && let Some(value) = value.value()
+        {
+            // Two columns of numbers, the first of which rises: a step and its loss.
+            values.pairs.push(Pair::new(self.names.place("loss"), value));
+            values.unjoined.1.clear();
+        }
+        self.plain_line(line, values)
     }
 
     /// Takes a line whose content was read ahead, with the names of this file. Returns the record that it completes, if any.
     pub(super) fn read_content(&mut self, line: &str, looked: LineContent) -> Option<Record> {
-        let found = match looked {
-            LineContent::Values(found) if self.columns.is_none() => found,
+        let values = match looked {
+            LineContent::Values(values) if self.columns.is_none() => values,
             LineContent::Nothing if self.columns.is_none() => return None,
             _ => return self.read_line(line),
         };
         self.ended = self.take_open_record();
-        self.reader.found = found;
-        self.plain_line(&words::plain(line))
+        self.plain_line(&words::plain(line), values)
     }
 
     /// Takes the record that the last line ended. It comes before the record of that line itself.
@@ -216,7 +253,7 @@ impl Blocks {
     fn cell(&mut self, line: &str) {
         let found = &self.reader.found;
         let Some(rows) = &mut self.rows else { return };
-        let (new, known) = (found.counters, &mut rows.counters);
+        let (new, known) = (found.counters.read(line, &self.reader.tokens.list), &mut rows.counters);
         if known.step.is_none() {
             (known.step, known.step_of) = (new.step, new.step_of);
         }
@@ -253,27 +290,17 @@ impl Blocks {
         self.record(counters, &pairs, true)
     }
 
-    fn plain_line(&mut self, line: &str) -> Option<Record> {
-        let mut found = std::mem::take(&mut self.reader.found);
-        if let (Some(_), [_, value]) = (found.counters.lead, self.reader.tokens.list.as_slice())
-            && found.pairs.is_empty()
-            && let Some(value) = value.value()
-        {
-            // Two columns of numbers, the first of which rises: a step and its loss.
-            found.pairs.push(Pair::new(self.names.place("loss"), value));
-            found.unnamed.clear();
-        }
-        let is_row = line.contains('{') || found.valueless_words.len() < 4;
-        let mut counters = found.counters;
-        if let (Some(lead), true) = (counters.lead, found.valueless_words.is_empty() && found.pairs.is_empty()) {
+    fn plain_line(&mut self, line: &str, values: LineValues) -> Option<Record> {
+        let is_row = line.contains('{') || values.valueless < 4;
+        let mut counters = values.counters;
+        if let (Some(lead), true) = (counters.lead, values.valueless == 0 && values.pairs.is_empty()) {
             // A number alone in its line may be a header, as any counter may.
             (counters.is_alone, counters.dress) = (true, u64::from(lead.dress.0));
         }
-        let record = self.record(counters, &found.pairs, is_row);
+        let record = self.record(counters, &values.pairs, is_row);
         if !self.is_surveying {
-            self.note_unread(line, &found, record.is_some());
+            self.note_unread(line, values, record.is_some());
         }
-        self.reader.found = found;
         record
     }
 
@@ -430,12 +457,9 @@ impl Blocks {
     }
 
     /// Notes the numbers beside a metric's name that were not read.
-    fn note_unread(&mut self, line: &str, found: &ParsedLine, is_read: bool) {
+    fn note_unread(&mut self, line: &str, found: LineValues, is_read: bool) {
         let waiting = self.waiting.take();
-        let (mut told, mut values) = match &found.unjoined {
-            Some(known) => (known.names.clone(), known.values.clone()),
-            None => self.reader.tokens.unjoined(line, found, &mut self.names),
-        };
+        let (mut told, mut values) = found.unjoined;
         let tokens = &self.reader.tokens.list;
         if !is_read {
             let known = |pair: &&Pair| self.names.get(pair.name).is_some_and(Name::is_key_metric);
@@ -444,12 +468,11 @@ impl Blocks {
                 values.push(pair.value);
             }
         }
-        if values.is_empty() && !told.is_empty() && found.valueless_words.len() < 4 && found.pairs.is_empty() {
+        if values.is_empty() && !told.is_empty() && found.valueless < 4 && found.pairs.is_empty() {
             self.waiting = Some(line.to_owned());
             return;
         }
-        let is_number_alone =
-            found.pairs.is_empty() && found.valueless_words.is_empty() && !found.counters.has_counter();
+        let is_number_alone = found.pairs.is_empty() && found.valueless == 0 && !found.counters.has_counter();
         let line: Cow<'_, str> = match waiting {
             Some(above) if is_number_alone => {
                 values = tokens.iter().filter_map(|token| token.value()).collect();

@@ -2,6 +2,7 @@
 
 use super::counter_words::{CounterKind, counter_of_word};
 use super::tokens::{ARROW, Gap, Kind, RULER, Token};
+use crate::read::curve::lines;
 
 /// Words before a counter's word that give it another meaning: `total steps`, `save every step`.
 const OTHERS: [&str; 20] = [
@@ -34,8 +35,6 @@ pub(super) struct Lead {
     pub(super) total: Option<u64>,
     /// Form in which it is written: the sign before it, and the one after it.
     pub(super) dress: (u8, u8),
-    /// Its place among the tokens.
-    pub(super) token: usize,
 }
 
 /// Counters of a line.
@@ -76,21 +75,86 @@ impl Counters {
     }
 }
 
+/// The tokens of a line that hold its counters. Which of them there are follows from how the line is written, whatever its figures are.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct CounterTokens {
+    /// The best step counter: its rank and its token.
+    step: Option<(u8, usize)>,
+    step_of: Option<usize>,
+    batch: Option<usize>,
+    batch_of: Option<usize>,
+    epoch: Option<usize>,
+    share: Option<usize>,
+    rank: Option<usize>,
+    bar: Option<Bar>,
+    lead: Option<LeadTokens>,
+    dress: u64,
+}
+
+/// The tokens of a leading number and of its total, and the form in which it is written.
+#[derive(Clone, Copy, Debug)]
+struct LeadTokens {
+    count: usize,
+    total: Option<usize>,
+    dress: (u8, u8),
+}
+
+impl CounterTokens {
+    fn has_counter(&self) -> bool {
+        self.step.is_some() || self.batch.is_some() || self.epoch.is_some()
+    }
+
+    /// The token of the leading number.
+    pub(super) fn lead(&self) -> Option<usize> {
+        self.lead.map(|lead| lead.count)
+    }
+
+    /// The counters of a line that is written in this way.
+    pub(super) fn read(&self, line: &str, tokens: &[Token]) -> Counters {
+        let token = |at: usize| tokens.get(at).copied();
+        let count = |at: Option<usize>| {
+            let token = token(at?)?;
+            token.count(line).or_else(|| lines::whole_number(lines::parse_number(token.text(line))?))
+        };
+        Counters {
+            step: self.step.and_then(|(rank, at)| Some((rank, count(Some(at))?))),
+            step_of: count(self.step_of),
+            batch: count(self.batch),
+            batch_of: count(self.batch_of),
+            epoch: count(self.epoch),
+            share: self.share.and_then(token).and_then(|token| lines::parse_number(token.text(line))),
+            rank: self.rank.and_then(token).and_then(|token| rank_in(token.text(line)).or_else(|| token.count(line))),
+            bar: self.bar,
+            lead: self.lead.and_then(|lead| {
+                let (at, total) = (count(Some(lead.count))?, count(lead.total));
+                Some(Lead { count: at, total, dress: lead.dress })
+            }),
+            is_alone: false,
+            dress: self.dress,
+        }
+    }
+}
+
+/// The rank in a word such as `rank0`.
+fn rank_in(word: &str) -> Option<u64> {
+    word.strip_prefix("rank").or_else(|| word.strip_prefix("default"))?.parse().ok()
+}
+
 /// Search for the counters of a line.
 pub(super) struct Finder<'l> {
     line: &'l str,
     tokens: &'l [Token],
     /// Whether each token belongs to a counter, or to the name of the process that wrote the line.
     taken: &'l mut Vec<bool>,
-    found: Counters,
+    found: CounterTokens,
 }
 
 impl<'l> Finder<'l> {
-    /// The counters of a line; their tokens are marked in `taken`.
-    pub(super) fn find(line: &'l str, tokens: &'l [Token], taken: &'l mut Vec<bool>) -> Counters {
+    /// The tokens of a line's counters; they are marked in `taken`.
+    pub(super) fn find(line: &'l str, tokens: &'l [Token], taken: &'l mut Vec<bool>) -> CounterTokens {
         taken.clear();
         taken.resize(tokens.len(), false);
-        let mut finder = Self { line, tokens, taken, found: Counters::default() };
+        let mut finder = Self { line, tokens, taken, found: CounterTokens::default() };
         let mut at = 0;
         while at < tokens.len() {
             at = finder.at(at).unwrap_or(at).max(at) + 1;
@@ -124,7 +188,8 @@ impl<'l> Finder<'l> {
         self.taken.get_mut(range).into_iter().flatten().for_each(|taken| *taken = true);
     }
 
-    fn note(&mut self, counts: CounterKind, at: u64, of: Option<u64>) {
+    /// Notes the counter in token `at`, and its total in token `of`.
+    fn note(&mut self, counts: CounterKind, at: usize, of: Option<usize>) {
         self.found.dress = self.found.dress.wrapping_mul(31).wrapping_add(match counts {
             CounterKind::Step(rank) => u64::from(rank) + 10,
             CounterKind::Batch => 2,
@@ -181,27 +246,26 @@ impl<'l> Finder<'l> {
         if counts == CounterKind::Step(4) && !self.is_sign(next + 1, b":") {
             return None;
         }
-        let Some(count) = self.count(next) else {
-            let share = self.token(next)?;
-            if counts == CounterKind::Epoch && next > at && share.unit(self.line).is_empty() {
-                self.found.share = Some(share.number()?);
-                self.take(at..=next);
-                return Some(next);
-            }
-            return None;
-        };
+        if self.count(next).is_none() {
+            let share = self.token(next).filter(|token| token.unit(self.line).is_empty())?;
+            (counts == CounterKind::Epoch && next > at && share.number().is_some()).then_some(())?;
+            self.found.share = Some(next);
+            self.take(at..=next);
+            return Some(next);
+        }
         let (end, of) = self.whole(next);
         // A number with decimals after the slash is a value and no total: `step: 3/0.5`.
         self.take(at..=end);
-        self.note(counts, count, of);
+        self.note(counts, next, of);
         if counts == CounterKind::Epoch { self.finer(end).or(Some(end)) } else { Some(end) }
     }
 
-    /// Finds the total of a count and skips its share in percent. Returns the index of the last token, and the total.
-    fn whole(&self, at: usize) -> (usize, Option<u64>) {
+    /// Finds the total of a count and skips its share in percent. Returns the indices of the last token and of the total.
+    fn whole(&self, at: usize) -> (usize, Option<usize>) {
         let is_of = self.is_sign(at + 1, b"/") || self.word(at + 1) == Some("of");
-        let of = self.token(at + 2).filter(|_| is_of).and_then(|token| token.count(self.line));
-        let mut end = if of.is_some() { at + 2 } else { at };
+        let is_count = |at: usize| self.token(at).is_some_and(|token| token.count(self.line).is_some());
+        let of = Some(at + 2).filter(|of| is_of && is_count(*of));
+        let mut end = of.unwrap_or(at);
         if self.is_sign(end + 1, b"(") {
             let percent =
                 self.token(end + 2).is_some_and(|token| token.unit(self.line) == "%") || self.is_sign(end + 3, b"%");
@@ -219,24 +283,24 @@ impl<'l> Finder<'l> {
         while next < end + 4 && self.is_sign(next, b"])[(:,") {
             next += 1;
         }
-        let count = self.count(next)?;
+        self.count(next)?;
         let (last, of) = self.whole(next);
         of?;
         self.take(next..=last);
-        self.note(CounterKind::Batch, count, of);
+        self.note(CounterKind::Batch, next, of);
         Some(last)
     }
 
     /// `[0/300][10/1251]`: an epoch and its batch.
     fn pair_of_ratios(&mut self, at: usize) -> Option<usize> {
-        let epoch = self.count(at + 1)?;
+        self.count(at + 1)?;
         let (end, of) = self.whole(at + 1);
         of?;
         (self.is_sign(end + 1, b"]") && self.is_sign(end + 2, b"[")).then_some(())?;
-        let batch = self.count(end + 3)?;
+        self.count(end + 3)?;
         let (last, of) = self.whole(end + 3);
         of?;
-        Some(self.epoch_and_batch(at + 1..=last, epoch, (batch, of)))
+        Some(self.epoch_and_batch(at + 1..=last, (end + 3, of)))
     }
 
     /// `Train: 0 [50/300 (17%)]`.
@@ -244,21 +308,19 @@ impl<'l> Finder<'l> {
         let word = self.word(at)?;
         (super::names::data_of_word(word).is_some() && self.is_sign(at + 1, b":") && self.is_sign(at + 3, b"["))
             .then_some(())?;
-        let epoch = self.count(at + 2)?;
-        let batch = self.count(at + 4)?;
+        self.count(at + 2).and_then(|_| self.count(at + 4))?;
         let (last, of) = self.whole(at + 4);
         of?;
-        Some(self.epoch_and_batch(at + 2..=last, epoch, (batch, of)))
+        Some(self.epoch_and_batch(at + 2..=last, (at + 4, of)))
     }
 
-    /// Takes the tokens of an epoch and its batch. Returns the index of the last one.
+    /// Takes the tokens of an epoch, the first of them, and of its batch. Returns the index of the last one.
     fn epoch_and_batch(
         &mut self,
         tokens: std::ops::RangeInclusive<usize>,
-        epoch: u64,
-        (batch, of): (u64, Option<u64>),
+        (batch, of): (usize, Option<usize>),
     ) -> usize {
-        let last = *tokens.end();
+        let (epoch, last) = tokens.clone().into_inner();
         self.take(tokens);
         self.note(CounterKind::Epoch, epoch, None);
         self.note(CounterKind::Batch, batch, of);
@@ -270,13 +332,13 @@ impl<'l> Finder<'l> {
         let word = self.word(at)?;
         if word.eq_ignore_ascii_case("rank") {
             let next = at + 1 + usize::from(self.is_sign(at + 1, b":="));
-            self.found.rank = self.found.rank.or(Some(self.count(next)?));
+            self.count(next)?;
+            self.found.rank = self.found.rank.or(Some(next));
             self.take(at..=next);
             return Some(next);
         }
-        let digits = word.strip_prefix("rank").or_else(|| word.strip_prefix("default"))?;
-        let rank = digits.parse().ok().filter(|_| self.is_sign(at + 1, b"]"))?;
-        self.found.rank = self.found.rank.or(Some(rank));
+        rank_in(word).filter(|_| self.is_sign(at + 1, b"]"))?;
+        self.found.rank = self.found.rank.or(Some(at));
         self.take(at..=at);
         Some(at)
     }
@@ -309,24 +371,25 @@ impl<'l> Finder<'l> {
     fn glued(&mut self, at: usize) -> Option<usize> {
         let token = self.token(at)?;
         let counts = counter_of_word(token.unit(self.line))?;
-        let value = token.number().and_then(crate::read::curve::lines::whole_number)?;
+        token.number().and_then(lines::whole_number)?;
         let other = self.token(at + 2).filter(|other| other.unit(self.line) == token.unit(self.line));
-        let of = other.filter(|_| self.is_sign(at + 1, b"/")).and_then(Token::number);
-        let end = if of.is_some() { at + 2 } else { at };
+        let is_of = self.is_sign(at + 1, b"/") && other.and_then(Token::number).is_some();
+        let of = is_of.then_some(at + 2);
+        let end = of.unwrap_or(at);
         let is_range = at >= 2 && self.is_sign(at - 1, b"-") && self.count(at - 2).is_some();
         self.take(if is_range { at - 2 } else { at }..=end);
-        self.note(counts, value, of.and_then(crate::read::curve::lines::whole_number));
+        self.note(counts, at, of);
         Some(end)
     }
 
     /// A counter of a progress bar, or one that stands before its word: `2/60 [`, `200/ 4000 batches`.
     fn ratio(&mut self, at: usize) -> Option<usize> {
-        let count = self.count(at)?;
+        self.count(at)?;
         let (end, of) = self.whole(at);
         of?;
         if let Some(counts) = self.word(end + 1).and_then(counter_of_word) {
             self.take(at..=end + 1);
-            self.note(counts, count, of);
+            self.note(counts, at, of);
             return Some(end + 1);
         }
         // Keras 3 draws its bar in heavy lines.
@@ -352,21 +415,21 @@ impl<'l> Finder<'l> {
             let share = before.iter().position(|token| token.unit(self.line) == "%");
             share.into_iter().for_each(|share| self.take(share..=share));
         }
-        self.note(CounterKind::Batch, count, of);
+        self.note(CounterKind::Batch, at, of);
         Some(end)
     }
 
     /// The leading number of the line.
-    fn lead(&self) -> Option<Lead> {
+    fn lead(&self) -> Option<LeadTokens> {
         let first = self.lead_from(0)?;
         // Of two leading numbers, a first one in brackets names the process that wrote the line: `[0] 10/900`.
         let is_writer = matches!(first.dress.0, b'[' | b'(') && first.total.is_none();
-        let second = || self.lead_from(first.token + 1).filter(|second| second.token <= first.token + 3);
+        let second = || self.lead_from(first.count + 1).filter(|second| second.count <= first.count + 3);
         Some(if is_writer { second().unwrap_or(first) } else { first })
     }
 
     /// The first free number from token `from` on, where nothing that gives it another meaning stands before it.
-    fn lead_from(&self, from: usize) -> Option<Lead> {
+    fn lead_from(&self, from: usize) -> Option<LeadTokens> {
         let token = self
             .tokens
             .iter()
@@ -378,7 +441,7 @@ impl<'l> Finder<'l> {
         if self.found.has_counter() && self.taken.iter().take(token).any(|taken| *taken) {
             return None;
         }
-        let at = self.count(token)?;
+        self.count(token)?;
         let before = token.checked_sub(1).and_then(|before| self.token(before));
         let sign = match before.map(|before| before.kind) {
             None | Some(Kind::Mark) => b' ',
@@ -399,7 +462,7 @@ impl<'l> Finder<'l> {
             Some(Kind::Number(_) | Kind::Spelled(_)) => b'#',
             _ => b' ',
         };
-        Some(Lead { count: at, total: of, dress: (sign, behind), token })
+        Some(LeadTokens { count: token, total: of, dress: (sign, behind) })
     }
 }
 

@@ -1,10 +1,19 @@
 //! Parts of a line that hold digits and are no values: dates, times, addresses, places in source files, paths.
 
+use std::ops::Range;
+
 use memchr::memchr;
 
 /// End of the date, time, address or version that begins at `at`, with a digit there; `None` where a number begins.
 pub(super) fn figure_end(line: &[u8], at: usize) -> Option<usize> {
     date(line, at).or_else(|| time(line, at)).or_else(|| dotted(line, at)).or_else(|| hexadecimal(line, at))
+}
+
+/// Whether a part of a line is a date, a time, an address of the network or a version, whatever its figures are.
+pub(super) fn is_date_or_figure(line: &[u8], part: Range<usize>) -> bool {
+    let is_hexadecimal = hexadecimal(line, part.start).is_some();
+    byte(line, part.start).is_ascii_digit() && !is_hexadecimal
+        || month_date_end(line, part.start, part.start + 3) == Some(part.end)
 }
 
 fn byte(line: &[u8], at: usize) -> u8 {

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::counters::{Counters, Finder};
+use super::counters::{CounterTokens, Finder};
 use super::names::{Data, Name, Names, Prefix};
 use super::tokens::{ARROW, Gap, Kind, Token, Tokens, text};
 use crate::kind::Role;
@@ -26,39 +26,25 @@ impl Pair {
     pub(super) fn new(name: usize, value: f64) -> Self {
         Self { name, value, is_joined: true, is_rounded: false, decimals: None }
     }
+
+    /// The same name with a value that is printed in the same way.
+    pub(super) fn with_value(self, value: f64) -> Self {
+        let is_rounded = value == 0.0 && self.decimals.is_some_and(|decimals| (2..7).contains(&decimals));
+        Self { value, is_rounded, ..self }
+    }
 }
 
-/// Content of a line.
+/// Content of a line, by its tokens.
 #[derive(Debug, Default)]
 pub(super) struct ParsedLine {
-    pub(super) counters: Counters,
+    pub(super) counters: CounterTokens,
     pub(super) pairs: Vec<Pair>,
+    /// The token of each pair's value; `None` where it may be a ratio of two.
+    pub(super) value_tokens: Vec<Option<usize>>,
     /// Tokens of the numbers that have no name.
     pub(super) unnamed: Vec<usize>,
     /// Token ranges of words without a value.
     pub(super) valueless_words: Vec<Range<usize>>,
-    /// Key metrics and numbers that could not be paired; `None` where they have to be found from the line's tokens.
-    pub(super) unjoined: Option<Unjoined>,
-}
-
-/// Key metrics of a line that have no value, and the numbers beside them that have no name.
-#[derive(Debug, Default)]
-pub(super) struct Unjoined {
-    pub(super) names: Vec<usize>,
-    pub(super) values: Vec<f64>,
-}
-
-impl Tokens {
-    /// The places of key metrics that have no value, and, where there are any, the numbers that have no name.
-    pub(super) fn unjoined(&self, line: &str, found: &ParsedLine, names: &mut Names) -> (Vec<usize>, Vec<f64>) {
-        let text = found.valueless_words.iter().filter_map(|run| self.text(line, run));
-        let told: Vec<usize> = text.map(|raw| names.place(raw)).collect();
-        let told: Vec<usize> =
-            told.into_iter().filter(|place| names.get(*place).is_some_and(Name::is_key_metric)).collect();
-        let unnamed = if told.is_empty() { [].as_slice() } else { found.unnamed.as_slice() };
-        let values = unnamed.iter().filter_map(|at| self.list.get(*at)?.value()).collect();
-        (told, values)
-    }
 }
 
 /// Names that a line holds.
@@ -95,11 +81,11 @@ impl Reader {
         self.tokens.scan(line);
         self.found.counters = Finder::find(line, &self.tokens.list, &mut self.taken);
         self.found.pairs.clear();
+        self.found.value_tokens.clear();
         self.found.unnamed.clear();
         self.found.valueless_words.clear();
-        self.found.unjoined = None;
         self.seen.line += 1;
-        let lead = self.found.counters.lead.map(|lead| lead.token);
+        let lead = self.found.counters.lead();
         let mut walk = Walk {
             line,
             tokens: &self.tokens.list,
@@ -117,6 +103,17 @@ impl Reader {
         };
         walk.all(lead);
         &self.found
+    }
+
+    /// The places of key metrics in the last line that have no value, and, where there are any, the tokens of the numbers that have no
+    /// name.
+    pub(super) fn unjoined(&self, line: &str, names: &mut Names) -> (Vec<usize>, &[usize]) {
+        let text = self.found.valueless_words.iter().filter_map(|run| self.tokens.text(line, run));
+        let told: Vec<usize> = text.map(|raw| names.place(raw)).collect();
+        let told: Vec<usize> =
+            told.into_iter().filter(|place| names.get(*place).is_some_and(Name::is_key_metric)).collect();
+        let unnamed = if told.is_empty() { &[] } else { self.found.unnamed.as_slice() };
+        (told, unnamed)
     }
 }
 
@@ -341,12 +338,14 @@ impl<'l> Walk<'l> {
             Some(group) => self.names.place_below(Prefix::Group(group), place),
             None => self.names.place_with_label(self.label, place),
         };
-        let ratio = self.ratio(at, place);
+        let parts = self.ratio_parts(at, place);
+        #[allow(clippy::cast_precision_loss, reason = "counts of answers lie far below 2^53")]
+        let ratio = parts.filter(|(_, whole)| *whole > 0).map(|(part, whole)| part as f64 / whole as f64);
         let figure = token.text(self.line).as_bytes();
         let decimals = figure.iter().rev().position(|byte| *byte == b'.').unwrap_or_default();
         let decimals = u8::try_from(decimals).ok().filter(|_| !figure.iter().any(|byte| matches!(byte, b'e' | b'E')));
-        let is_rounded = value == 0.0 && decimals.is_some_and(|decimals| (2..7).contains(&decimals));
-        self.add(Pair { name: place, value: ratio.unwrap_or(value), is_joined, is_rounded, decimals });
+        let pair = Pair { name: place, value, is_joined, is_rounded: false, decimals }.with_value(value);
+        self.add(Pair { value: ratio.unwrap_or(value), ..pair }, parts.is_none().then_some(at));
         self.before = None;
         if ratio.is_some() { self.behind_value(at + 2) } else { end }
     }
@@ -357,11 +356,12 @@ impl<'l> Walk<'l> {
         self.names.get(place).is_some_and(|name| name.is_filler)
     }
 
-    fn add(&mut self, pair: Pair) {
+    fn add(&mut self, pair: Pair, token: Option<usize>) {
         self.last = Some(pair.name);
         let first = self.names.get(pair.name).map_or(pair.name, |name| name.first);
         if self.seen.insert(first) {
             self.found.pairs.push(pair);
+            self.found.value_tokens.push(token);
         }
     }
 
@@ -381,13 +381,11 @@ impl<'l> Walk<'l> {
         }
     }
 
-    /// The ratio of two counts after the name of a score: `8022/10000`.
-    fn ratio(&self, at: usize, name: usize) -> Option<f64> {
+    /// The two counts of a ratio after the name of a score: `8022/10000`.
+    fn ratio_parts(&self, at: usize, name: usize) -> Option<(u64, u64)> {
         let is_score = self.names.get(name).is_some_and(|name| name.role == Role::EvalScore);
         let (part, whole) = (self.token(at)?, self.token(at + 2).filter(|_| is_score && self.is_sign(at + 1, b'/'))?);
-        let (part, whole) = (part.count(self.line)?, whole.count(self.line)?);
-        #[allow(clippy::cast_precision_loss, reason = "counts of answers lie far below 2^53")]
-        (whole > 0).then(|| part as f64 / whole as f64)
+        part.count(self.line).zip(whole.count(self.line))
     }
 
     /// Ends a run of words that no value follows.
@@ -418,7 +416,7 @@ impl<'l> Walk<'l> {
             } else {
                 self.names.place_with_label(self.label, place)
             };
-            self.add(Pair::new(place, value));
+            self.add(Pair::new(place, value), Some(before));
         }
     }
 }

@@ -4,7 +4,7 @@ use super::*;
 fn found(line: &str) -> Counters {
     let mut tokens = Tokens::default();
     tokens.scan(line);
-    Finder::find(line, &tokens.list, &mut Vec::new())
+    Finder::find(line, &tokens.list, &mut Vec::new()).read(line, &tokens.list)
 }
 
 #[test]
