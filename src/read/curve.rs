@@ -16,6 +16,7 @@ mod expression;
 mod file;
 mod format;
 mod frames;
+mod in_order;
 pub(super) mod lines;
 mod megatron;
 mod mindspeed;

@@ -1,5 +1,7 @@
 //! Numbers of a record beside its values that order or separate records: epoch, rank, samples, tokens.
 
+use std::collections::HashMap;
+
 use super::lines;
 use crate::read::metric;
 
@@ -35,6 +37,40 @@ impl ContextKey {
             name if metric::TOKENS.contains(&name) => Some(Self::Tokens),
             _ => None,
         }
+    }
+}
+
+/// Meaning of the key of a number in a record.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct KeyMeaning {
+    /// Its rank among the keys of steps; `None` for any other key.
+    pub(super) step_rank: Option<usize>,
+    pub(super) context: Option<ContextKey>,
+    /// Whether it is a counter or bookkeeping, and names no metric.
+    pub(super) is_bookkeeping: bool,
+}
+
+/// Meanings of the keys of a file: its records repeat the same ones.
+#[derive(Debug, Default)]
+pub(super) struct KeyMeanings(HashMap<String, KeyMeaning>);
+
+impl KeyMeanings {
+    /// The meaning of a key.
+    pub(super) fn of(&mut self, key: &str) -> KeyMeaning {
+        /// Largest number of keys that are kept.
+        const MOST: usize = 4096;
+        if let Some(known) = self.0.get(key) {
+            return *known;
+        }
+        let meaning = KeyMeaning {
+            step_rank: metric::step_rank(key),
+            context: ContextKey::from_name(key),
+            is_bookkeeping: metric::is_bookkeeping(key),
+        };
+        if self.0.len() < MOST {
+            self.0.insert(key.to_owned(), meaning);
+        }
+        meaning
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BinaryHeap, HashMap};
 use std::sync::Arc;
 
 use super::batch::{Batch, Entry, Record};
-use super::beside::RecordContext;
+use super::beside::{KeyMeanings, RecordContext};
 use super::lines;
 use super::numbering::{Numbering, Stretches};
 use super::points::{FileRoom, Points, Walk};
@@ -71,6 +71,8 @@ pub(super) struct Collector {
     points: usize,
     /// Numbers beside a metric's name that did not become points.
     account: UnreadNumbers,
+    /// Meanings of the keys of its records.
+    pub(super) keys: KeyMeanings,
 }
 
 impl Collector {
@@ -88,6 +90,7 @@ impl Collector {
             blanks: HashMap::new(),
             points: 0,
             account: UnreadNumbers::default(),
+            keys: KeyMeanings::default(),
         }
     }
 

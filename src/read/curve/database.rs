@@ -11,7 +11,6 @@ use super::records;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::{ByteSource, Room};
 use crate::read::json;
-use crate::read::metric;
 use crate::read::sqlite::{self, Database, SqlTable, SqlValue};
 
 /// Largest number of runs in a database; a user with more has to export one.
@@ -158,7 +157,7 @@ impl Columns {
 impl Row<'_> {
     fn take(&self, collector: &mut Collector) -> Result<()> {
         match self.held {
-            Held::One(key, _) if metric::is_bookkeeping(key) => Ok(()),
+            Held::One(key, _) if collector.keys.of(key).is_bookkeeping => Ok(()),
             Held::One(key, value) => collector.push(key, Some(self.step), value),
             Held::Json(bytes) => match json::parse_bytes("", bytes) {
                 Ok(values) => {

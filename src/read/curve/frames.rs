@@ -7,6 +7,7 @@
 
 use prost::Message;
 
+use super::in_order::InOrder;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::ByteSource;
 
@@ -63,6 +64,7 @@ pub(super) fn no_values_error(source: &dyn ByteSource, kind: LogKind) -> Error {
 /// Records of a log, one after the other.
 struct Frames<'a> {
     source: &'a dyn ByteSource,
+    reader: InOrder<'a>,
     kind: LogKind,
     version: u8,
     offset: u64,
@@ -80,7 +82,15 @@ impl<'a> Frames<'a> {
             source.read_at(0, &mut head)?;
         }
         let [.., version] = head;
-        Ok(Self { source, kind, version, offset: HEAD as u64, record: Vec::new(), is_cut })
+        Ok(Self {
+            source,
+            reader: InOrder::new(source),
+            kind,
+            version,
+            offset: HEAD as u64,
+            record: Vec::new(),
+            is_cut,
+        })
     }
 
     /// The next whole record; `None` at the end of the file, and where it is cut.
@@ -117,7 +127,7 @@ impl<'a> Frames<'a> {
             return Ok(None);
         }
         let mut header = [0; HEADER];
-        self.source.read_at(at, &mut header)?;
+        header.copy_from_slice(self.reader.bytes(at, HEADER)?);
         let [c0, c1, c2, c3, l0, l1, kind] = header;
         if header == [0; HEADER] {
             // Space that the file system reserved and that was never written.
@@ -136,7 +146,7 @@ impl<'a> Frames<'a> {
         let start = self.record.len();
         self.record.resize(start + len, 0);
         let data = self.record.get_mut(start..).unwrap_or_default();
-        self.source.read_at(at + HEADER as u64, data)?;
+        data.copy_from_slice(self.reader.bytes(at + HEADER as u64, len)?);
         let mut checksum = crc32fast::Hasher::new();
         checksum.update(&[kind]);
         checksum.update(data);

@@ -3,9 +3,10 @@
 //! A record names its step (`step`, `global_step`, `iteration`, `current_steps` ...) and holds numbers beside
 //! it; nested objects are flattened with `/`. Records without a step are numbered by position.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
-use super::beside::{ContextKey, RecordContext};
+use super::beside::RecordContext;
 use super::collector::Collector;
 use super::file::{CurveFile, CurveNote};
 use super::format::CurveFormat;
@@ -133,9 +134,9 @@ pub(super) fn read_lines(source: &dyn ByteSource, room: &Arc<Room>) -> Result<Cu
 /// Whether a line is no record: the norm of a parameter, or part of an error that ended the run.
 fn tells(line: &[u8], told: &mut FactLines) -> bool {
     if !line.starts_with(b"{") {
-        return told.take_line(&String::from_utf8_lossy(line));
+        return told.take_line(&lines::text_of(line));
     }
-    memchr::memmem::find(line, b"norm").is_some() && told.take_json_line(&String::from_utf8_lossy(line))
+    memchr::memmem::find(line, b"norm").is_some() && told.take_json_line(&lines::text_of(line))
 }
 
 fn damaged(source: &dyn ByteSource, line: u64, error: &Error) -> Error {
@@ -189,14 +190,15 @@ pub(super) fn add_record(record: &Json, collector: &mut Collector) -> Result<()>
         note_summary(entries, collector);
         return Ok(());
     }
-    let ranked = entries.iter().filter_map(|(key, value)| Some((metric::step_rank(key)?, json_step(value)?)));
-    let step = ranked.min().map(|(_, step)| step);
-    let mut beside = RecordContext::default();
+    let (mut ranked, mut beside) = (None, RecordContext::default());
     for (key, value) in entries {
-        if let (Some(key), Some(number)) = (ContextKey::from_name(key), json_number(value)) {
-            beside.set(key, number);
+        let meaning = collector.keys.of(key);
+        ranked = ranked.into_iter().chain(meaning.step_rank.zip(json_step(value))).min();
+        if let (Some(context), Some(number)) = (meaning.context, json_number(value)) {
+            beside.set(context, number);
         }
     }
+    let step = ranked.map(|(_, step)| step);
     collector.begin_record(beside);
     let mode = entries.iter().find(|(key, _)| key == "mode").and_then(|(_, mode)| mode.as_str());
     let prefix = if mode == Some("val") { "val/" } else { "" };
@@ -233,8 +235,9 @@ fn flatten_below(
             if depth < MAX_NESTING {
                 flatten_below(&below, nested, step, collector, depth + 1)?;
             }
-        } else if !metric::is_bookkeeping(key) {
-            add_value(&format!("{prefix}{key}"), step, value, collector)?;
+        } else if !collector.keys.of(key).is_bookkeeping {
+            let name = if prefix.is_empty() { Cow::from(key) } else { Cow::from(format!("{prefix}{key}")) };
+            add_value(&name, step, value, collector)?;
         }
     }
     Ok(())

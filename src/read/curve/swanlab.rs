@@ -10,7 +10,6 @@ use super::format::CurveFormat;
 use super::frames::{self, LogKind};
 use crate::error::Result;
 use crate::fetch::{ByteSource, Room};
-use crate::read::metric;
 
 /// First bytes, with the number 0xE1D6 in little-endian order.
 const MAGIC: &[u8] = b":SWL\xd6\xe1";
@@ -61,7 +60,7 @@ pub(super) fn read(source: &dyn ByteSource, room: &Arc<Room>) -> Result<CurveFil
 fn take(record: Record, collector: &mut Collector) -> Result<()> {
     let Some(Scalar { key, step, value: Some(value) }) = record.scalar else { return Ok(()) };
     match u64::try_from(step) {
-        Ok(step) if !metric::is_bookkeeping(&key) => collector.push(&key, Some(step), value.number),
+        Ok(step) if !collector.keys.of(&key).is_bookkeeping => collector.push(&key, Some(step), value.number),
         _ => Ok(()),
     }
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use super::batch::Batch;
-use super::beside::{ContextKey, RecordContext};
+use super::beside::{ContextKey, KeyMeanings, RecordContext};
 use super::collector::Collector;
 use super::file::{CurveFile, CurveNote};
 use super::format::CurveFormat;
@@ -304,6 +304,8 @@ struct Rows {
     blanks: Vec<usize>,
     /// Cells of metric columns that contain digits but are no number: column and text.
     unread: Vec<(usize, String)>,
+    /// Meanings of the names in a long table.
+    keys: KeyMeanings,
 }
 
 impl Layout {
@@ -363,7 +365,9 @@ impl Layout {
             let cells = cells(line, self.separator);
             self.row(cells.iter().map(|cell| Cell::of(cell)), rows);
         } else if let Some(line) = text(line) {
-            self.row(line.split(char::from(self.separator)).map(Cell::of_text), rows);
+            let ends = memchr::memchr_iter(self.separator, line.as_bytes()).chain([line.len()]);
+            let cells = ends.scan(0, |start, end| line.get(std::mem::replace(start, end + 1)..end));
+            self.row(cells.map(Cell::of_text), rows);
         } else {
             self.row(line.split(|byte| *byte == self.separator).map(Cell::of), rows);
         }
@@ -401,7 +405,7 @@ impl Layout {
         else {
             return false;
         };
-        if !metric::is_bookkeeping(name) {
+        if !rows.keys.of(name).is_bookkeeping {
             let column = rows.batch.column(name);
             rows.batch.add(column, Some(value));
             rows.batch.finish_record(RecordContext::default(), Some(step));

@@ -12,6 +12,7 @@ use prost::Message;
 use super::collector::Collector;
 use super::file::{CurveFile, CurveNote};
 use super::format::CurveFormat;
+use super::in_order::InOrder;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::{ByteSource, Room};
 
@@ -106,26 +107,29 @@ pub(super) fn recognise(head: &[u8]) -> bool {
 
 pub(super) fn read(source: &dyn ByteSource, room: &Arc<Room>) -> Result<CurveFile> {
     let mut collector = Collector::new(source.name(), room);
+    let mut reader = InOrder::new(source);
     let mut offset = 0;
-    let mut payload = Vec::new();
     while offset < source.len() {
-        let Some(next) = read_record(source, offset, &mut payload)? else { break };
-        take(source, offset, &payload, &mut collector)?;
+        let Some((payload, next)) = read_record(source, &mut reader, offset)? else { break };
+        take(source, offset, payload, &mut collector)?;
         offset = next;
     }
     let note = (offset < source.len()).then_some(CurveNote::Truncated);
     Ok(CurveFile::new(source, CurveFormat::TensorBoard, collector.finish()?).with_note(note))
 }
 
-/// Reads the record at `offset` into `payload` and returns the offset after it; `None` where the file ends first.
-fn read_record(source: &dyn ByteSource, offset: u64, payload: &mut Vec<u8>) -> Result<Option<u64>> {
+/// Reads the record at `offset`: what it holds, and the offset after it; `None` where the file ends first.
+fn read_record<'r>(
+    source: &dyn ByteSource,
+    reader: &'r mut InOrder<'_>,
+    offset: u64,
+) -> Result<Option<(&'r [u8], u64)>> {
     let left = source.len() - offset;
     if left < HEADER as u64 {
         return Ok(None);
     }
-    let mut header = [0; HEADER];
-    source.read_at(offset, &mut header)?;
-    let len = record_len(&header).ok_or_else(|| damaged(source, offset, "the checksum of its length"))?;
+    let len = record_len(reader.bytes(offset, HEADER)?)
+        .ok_or_else(|| damaged(source, offset, "the checksum of its length"))?;
     if len > MAX_RECORD {
         let message = format!("the record at byte {offset} is {len} bytes long, read are up to {MAX_RECORD}");
         return Err(Error::new(ErrorKind::LimitExceeded, source.name(), message));
@@ -135,14 +139,12 @@ fn read_record(source: &dyn ByteSource, offset: u64, payload: &mut Vec<u8>) -> R
         return Ok(None);
     }
     let len = usize::try_from(len).map_err(|_| damaged(source, offset, "its length"))?;
-    payload.resize(len, 0);
-    source.read_at(offset + HEADER as u64, payload)?;
-    let mut crc = [0; 4];
-    source.read_at(offset + end - FOOTER, &mut crc)?;
-    if masked_crc(payload) != u32::from_le_bytes(crc) {
+    let content = reader.bytes(offset + HEADER as u64, len + size_of::<u32>())?;
+    let Some((payload, crc)) = content.split_last_chunk() else { return Ok(None) };
+    if masked_crc(payload) != u32::from_le_bytes(*crc) {
         return Err(damaged(source, offset, "the checksum of its content"));
     }
-    Ok(Some(offset + end))
+    Ok(Some((payload, offset + end)))
 }
 
 fn damaged(source: &dyn ByteSource, offset: u64, what: &str) -> Error {
@@ -154,7 +156,7 @@ fn take(source: &dyn ByteSource, offset: u64, payload: &[u8], collector: &mut Co
     let event = Event::decode(payload).map_err(|error| damaged(source, offset, &error.to_string()))?;
     let Ok(step) = u64::try_from(event.step) else { return Ok(()) };
     for value in event.summary.iter().flat_map(|summary| &summary.value) {
-        if let (Some(scalar), false) = (value.scalar(), crate::read::metric::is_bookkeeping(&value.tag)) {
+        if let (Some(scalar), false) = (value.scalar(), collector.keys.of(&value.tag).is_bookkeeping) {
             collector.push(&value.tag, Some(step), scalar)?;
         }
     }

@@ -54,8 +54,15 @@ fn take(record: &Json, collector: &mut Collector, seen: &mut HashMap<String, u32
         records::note_summary(entries, collector);
         return Ok(());
     }
-    for (key, value) in entries.iter().filter(|(key, _)| !metric::is_bookkeeping(key)) {
-        *seen.entry(key.clone()).or_default() += u32::from(records::json_number(value).is_some());
+    for (key, value) in entries {
+        if collector.keys.of(key).is_bookkeeping {
+            continue;
+        }
+        let is_number = u32::from(records::json_number(value).is_some());
+        match seen.get_mut(key) {
+            Some(count) => *count += is_number,
+            None => drop(seen.insert(key.clone(), is_number)),
+        }
         records::add_value(key, Some(step), value, collector)?;
     }
     Ok(())
