@@ -243,9 +243,11 @@ impl PairedSources<'_> {
 pub fn groups<'p, 'a>(pairs: &'p [&'p PairedSources<'a>]) -> Vec<&'p [&'p PairedSources<'a>]> {
     /// Bytes that judging a point of one side takes: its value, its difference and what medians sort.
     const BYTES: u64 = 32;
+    /// Multiple of the memory for points that are kept, for as long as judging takes.
+    const MORE: u64 = 8;
     let (mut groups, mut rest) = (Vec::new(), pairs);
     while let Some(first) = rest.first() {
-        let room = first.candidate.series.room().map_or(u64::MAX, |room| room.limit());
+        let room = first.candidate.series.room().map_or(u64::MAX, |room| room.limit().saturating_mul(MORE));
         let mut bytes = 0;
         let fits = |pair: &&&PairedSources<'_>| {
             let points = pair.baseline.series.shape().len + pair.candidate.series.shape().len;

@@ -158,14 +158,35 @@ pub(super) fn spike_places(values: &[f64], deviations: f64, part: f64) -> Vec<us
     });
     // 1.4826 turns a median absolute deviation into the standard deviation of a normal distribution.
     let scatter = deviations * 1.4826 * upper_median(distances).unwrap_or_default();
-    let (mut places, mut place) = (Vec::new(), 0);
-    with_medians(values, |value, median| {
-        let above = value - median;
-        if above > scatter && above > part * median.abs() {
-            places.push(place);
+    let stands_out = |place: &usize| {
+        let median = median_at(values, *place);
+        values.get(*place).is_some_and(|value| value - median > scatter && value - median > part * median.abs())
+    };
+    places_above(values, scatter).into_iter().filter(stands_out).collect()
+}
+
+/// Places of values that lie above their rolling median by more than `scatter`, and of all values near both ends.
+///
+/// A value lies as far above a median exactly where it does so above the smaller half of the window, so counting is enough.
+fn places_above(values: &[f64], scatter: f64) -> Vec<usize> {
+    let mut places = Vec::new();
+    let mut next = 0;
+    while next < values.len() {
+        let whole = next.checked_sub(WINDOW / 2).and_then(|start| values.get(start..start + WINDOW + LANES - 1));
+        let (Some(around), Some(own)) = (whole, values.get(next..next + LANES)) else {
+            places.push(next);
+            next += 1;
+            continue;
+        };
+        let mut counts = [0_u64; LANES];
+        for shifted in around.windows(LANES) {
+            for ((count, value), other) in counts.iter_mut().zip(own).zip(shifted) {
+                *count += u64::from(value - other > scatter);
+            }
         }
-        place += 1;
-    });
+        places.extend((next..).zip(counts).filter(|(_, count)| *count > WINDOW as u64 / 2).map(|(place, _)| place));
+        next += LANES;
+    }
     places
 }
 
