@@ -39,5 +39,6 @@ pub use location::location;
 pub(crate) use shard::wrong_shards;
 pub(crate) use story::dump_diagnoses;
 pub use story::{RunOutcome, story};
+pub use trace::TracedPlaces;
 pub use values::TensorCache;
 pub(crate) use without_call::advise_without_call;

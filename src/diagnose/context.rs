@@ -3,6 +3,7 @@
 use std::rc::Rc;
 
 use super::before::StepBefore;
+use super::trace::{Trace, TracedPlaces};
 use super::value_pair::{ValuePair, operations_of, values_of};
 use super::values::{DataPair, TensorCache};
 use crate::compare::dump::OperationComparison;
@@ -16,6 +17,7 @@ use crate::read::dump::{LeafValue, Operation, Operations};
 use crate::read::json::Json;
 use crate::result::finding::Finding;
 use crate::result::unit::{Culprit, DumpUnit};
+use crate::verdict::Side;
 
 /// A judged unit with its dumps.
 #[derive(Clone, Copy)]
@@ -34,6 +36,8 @@ pub struct DumpContext<'a> {
     pub before: Option<StepBefore<'a>>,
     /// Cache of data that was read already.
     pub cache: &'a TensorCache,
+    /// Places of values that were traced already.
+    pub traced: &'a TracedPlaces,
 }
 
 /// Another rank's unit of the same step.
@@ -95,6 +99,16 @@ impl<'a> DumpContext<'a> {
     /// The data of a value, where both sides saved it in one shape and it can be read.
     pub(super) fn data(&self, both: &ValuePair<'_>) -> Option<Rc<DataPair>> {
         self.cache.data(self.folders, both)
+    }
+
+    /// Where the values of the baseline appear.
+    pub(super) fn trace(&self) -> Trace<'a> {
+        self.trace_of(Side::Baseline)
+    }
+
+    /// Where the values of one side appear.
+    pub(super) fn trace_of(&self, side: Side) -> Trace<'a> {
+        Trace::of(self.input, side, self.traced)
     }
 
     /// Findings of the unit of this rule.

@@ -51,7 +51,7 @@ pub(super) fn unseen_order(context: &DumpContext<'_>, suspect: &Suspect<'_>) -> 
     if !is_far_off || !is_arithmetic && !suspect.is_backward() || context.data(&suspect.value).is_some() {
         return None;
     }
-    let trace = Trace::from_baseline(context.input);
+    let trace = context.trace();
     let mut operands = suspect.inputs().filter_map(|both| both.baseline.record());
     let moving =
         operands.find_map(|record| moving(&trace, &record, suspect.order, MOST_BETWEEN, suspect.is_backward()))?;
@@ -96,7 +96,7 @@ pub(super) fn joined_in_other_order(context: &DumpContext<'_>, suspect: &Suspect
             .filter(|(first, second)| first.places[0] < second.places[0] && first.places[1] > second.places[1])
     };
     exchanged().next()?;
-    let trace = Trace::from_baseline(context.input);
+    let trace = context.trace();
     let inputs = suspect.inputs().filter_map(|both| both.baseline.record());
     let mut joined = inputs.filter(|record| trace.first_made(record, suspect.order).is_none());
     let (first, second) = joined

@@ -3,6 +3,10 @@
 //! Views, transposes and reorderings keep a tensor's number of elements, largest and smallest value; so do operations
 //! that were not dumped. A constant is not a fingerprint.
 
+use std::cell::OnceCell;
+
+use rayon::prelude::*;
+
 use crate::judge::dump::unit::UnitInput;
 use crate::kind::TensorKind;
 use crate::pair::dump::IndexPair;
@@ -36,34 +40,50 @@ pub(super) struct Appearance<'a> {
     pub(super) leaf: Leaf<'a>,
 }
 
+/// Hash of a value's fingerprint, position of the operation in the comparison, and index of the value in it: 16 bytes a value.
+type Place = (u64, u32, u32);
+
+/// Places of every traceable value of both sides, in rising order. Several causes ask for them, and most units for none.
+#[derive(Default)]
+pub struct TracedPlaces {
+    baseline: OnceCell<Vec<Place>>,
+    candidate: OnceCell<Vec<Place>>,
+}
+
+impl TracedPlaces {
+    fn of(&self, input: &UnitInput<'_>, side: Side) -> &[Place] {
+        let known = match side {
+            Side::Baseline => &self.baseline,
+            Side::Candidate => &self.candidate,
+        };
+        known.get_or_init(|| {
+            let operations = (0_u32..).zip(&input.comparison.operations).collect::<Vec<_>>();
+            let places = operations.par_iter().flat_map_iter(|(order, comparison)| {
+                let operation = operation_of(input, &comparison.pair, side);
+                let leaves = operation.into_iter().flat_map(|operation| operation.leaves.iter());
+                (0_u32..).zip(leaves).filter_map(|(index, leaf)| {
+                    let fingerprint = leaf.record().as_ref().and_then(fingerprint)?;
+                    Some((crate::hash::hash_of(&fingerprint), *order, index))
+                })
+            });
+            let mut places: Vec<Place> = places.collect();
+            places.par_sort_unstable();
+            places
+        })
+    }
+}
+
 /// Appearances of every traceable value in one dump.
 pub(super) struct Trace<'a> {
     input: &'a UnitInput<'a>,
     side: Side,
-    /// Hash of the fingerprint, position of the operation in the comparison, and index of the value in it, in this order:
-    /// 16 bytes a value.
-    places: Vec<(u64, u32, u32)>,
+    places: &'a [Place],
 }
 
 impl<'a> Trace<'a> {
-    /// The appearances of the baseline's values.
-    pub(super) fn from_baseline(input: &'a UnitInput<'_>) -> Self {
-        Self::from_side(input, Side::Baseline)
-    }
-
     /// The appearances of the values of one side.
-    pub(super) fn from_side(input: &'a UnitInput<'_>, side: Side) -> Self {
-        let mut places = Vec::new();
-        for (order, comparison) in (0_u32..).zip(&input.comparison.operations) {
-            let operation = operation_of(input, &comparison.pair, side);
-            let leaves = operation.into_iter().flat_map(|operation| operation.leaves.iter());
-            places.extend((0_u32..).zip(leaves).filter_map(|(index, leaf)| {
-                let fingerprint = leaf.record().as_ref().and_then(fingerprint)?;
-                Some((crate::hash::hash_of(&fingerprint), order, index))
-            }));
-        }
-        places.sort_unstable();
-        Self { input, side, places }
+    pub(super) fn of(input: &'a UnitInput<'a>, side: Side, traced: &'a TracedPlaces) -> Self {
+        Self { input, side, places: traced.of(input, side) }
     }
 
     /// Appearances of a value, in the order of the comparison.

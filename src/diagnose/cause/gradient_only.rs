@@ -6,7 +6,6 @@ use super::super::context::{DumpContext, Suspect};
 use super::super::curves::{RunCurves, relative_differences};
 use super::super::entry::Cause;
 use super::super::evidence::{GRADIENT_UNRECORDED, finding_as_evidence};
-use super::super::trace::Trace;
 use super::input_differs::call_before;
 use crate::dtype::Dtype;
 use crate::judge::dump::limits::band_of_dtype;
@@ -96,7 +95,7 @@ fn lines_between(
         .find(|order| at(*order).is_some_and(|one| forward.iter().any(|name| name == one.name)))?;
     let whole = at(start)?.leaves.iter().find(|leaf| leaf.kind == TensorKind::Output)?.record()?;
     let [most, least] = [whole.max.as_f64()?, whole.min.as_f64()?];
-    let trace = Trace::from_side(context.input, Side::Candidate);
+    let trace = context.trace_of(Side::Candidate);
     let later = (start + 1..operations.len()).take(REACH).filter_map(|order| Some((order, at(order)?)));
     // The next layer with weights begins another part of the model.
     let later =

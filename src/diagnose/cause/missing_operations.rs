@@ -104,7 +104,7 @@ fn gap_before<'a>(context: &DumpContext<'a>, suspect: &Suspect<'a>) -> Option<[V
 /// dumped value on this side. Listed as in [`gap_before`].
 fn gap_behind_value<'a>(context: &DumpContext<'a>, suspect: &Suspect<'a>) -> Option<[Vec<&'a str>; 2]> {
     let (baseline, candidate) = suspect.value.records().filter(|_| !suspect.is_backward())?;
-    let traces = PerSide::of(|side| Trace::from_side(context.input, side));
+    let traces = PerSide::of(|side| context.trace_of(side));
     let lacks = |lacking: Side| {
         let (unchanged, changed) = match lacking {
             Side::Candidate => (&candidate, &baseline),

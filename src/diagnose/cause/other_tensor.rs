@@ -79,11 +79,13 @@ fn in_baseline(
     let is_it = |leaf: &Leaf<'_>| {
         leaf.row != *suspect.culprit.tensor && leaf.record().is_some_and(|record| is_same_data(&record, candidate))
     };
-    let found = || context.input.baseline.operations.leaves().filter(is_it);
     // A module's parameter names its layer, which a call of `linear` does not.
-    let of_kind = |kind: TensorKind| found().find(|leaf| leaf.kind == kind);
-    let given = of_kind(TensorKind::Parameter).or_else(|| of_kind(TensorKind::Input));
-    let row = given.or_else(|| found().next())?.row.to_string();
+    let rank = |leaf: &Leaf<'_>| match leaf.kind {
+        TensorKind::Parameter => 0,
+        TensorKind::Input => 1,
+        _ => 2,
+    };
+    let row = context.input.baseline.operations.leaves().filter(is_it).min_by_key(rank)?.row.to_string();
     let found =
         Statement::new("tensor-elsewhere").with("tensor", suspect.culprit.tensor.as_str()).with("other", row.as_str());
     let found = match module_of_parameter(&row) {
@@ -116,10 +118,9 @@ fn earlier_result(context: &DumpContext<'_>, suspect: &Suspect<'_>, candidate: &
     let earlier = context.input.comparison.operations.iter().take(suspect.order).rev().filter(|_| !is_own_input);
     let pairs = earlier.filter_map(|comparison| operations_of(context.input, comparison));
     let row = pairs.flat_map(|(b, c)| b.leaves.iter().zip(c.leaves.iter())).find_map(|(b, c)| {
-        let is_output = c.kind == TensorKind::Output && b.row == *c.row.to_string();
-        let is_it = is_output && c.record().is_some_and(|record| is_same_data(&record, candidate));
-        let is_new = b.record().is_some_and(|record| !is_same_data(&record, &baseline));
-        (is_it && is_new).then(|| c.row.to_string())
+        let is_it = c.kind == TensorKind::Output && c.record().is_some_and(|record| is_same_data(&record, candidate));
+        let is_new = is_it && b.record().is_some_and(|record| !is_same_data(&record, &baseline));
+        is_new.then(|| c.row.to_string()).filter(|row| b.row == **row)
     })?;
     Some(Statement::new("result-of-earlier").with("tensor", suspect.culprit.tensor.as_str()).with("other", row))
 }

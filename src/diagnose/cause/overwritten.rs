@@ -4,7 +4,6 @@
 use super::super::context::DumpContext;
 use super::super::entry::Cause;
 use super::super::fingerprint::{is_distinctive, is_same_data};
-use super::super::trace::Trace;
 use super::super::value_pair::{operations_of, values_of};
 use crate::judge::dump::rules as dump_rules;
 use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
@@ -19,7 +18,7 @@ fn in_dump(context: &DumpContext<'_>) -> Option<Diagnosis> {
     if suspect.is_backward() || !is_distinctive(&baseline) || is_same_data(&baseline, &candidate) {
         return None;
     }
-    let trace = Trace::from_baseline(context.input);
+    let trace = context.trace();
     let earlier = trace.last_before(&baseline, suspect.order)?;
     let comparison = context.input.comparison.operations.get(earlier.order)?;
     let (baseline_operation, candidate_operation) = operations_of(context.input, comparison)?;

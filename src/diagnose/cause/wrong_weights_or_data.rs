@@ -7,7 +7,6 @@ use super::super::evidence::{diagnosis_from_findings, finding_as_evidence};
 use super::super::faults::FAULTS;
 use super::super::location::location;
 use super::super::shard::{fills_shards, wrong_ranks};
-use super::super::trace::Trace;
 use super::super::updates::Updates;
 use super::super::values::count_of;
 use super::missing_operations::explains;
@@ -169,7 +168,7 @@ pub(super) fn unseen_indices(context: &DumpContext<'_>, suspect: &Suspect<'_>) -
 /// Whether a dumped operation made the value, as it does where it chooses.
 pub(super) fn is_choice(context: &DumpContext<'_>, suspect: &Suspect<'_>) -> bool {
     let Some((baseline, _)) = suspect.value.records() else { return false };
-    let made = || Trace::from_baseline(context.input).made_before(&baseline, suspect.order).is_some();
+    let made = || context.trace().made_before(&baseline, suspect.order).is_some();
     suspect.is_result() || made()
 }
 

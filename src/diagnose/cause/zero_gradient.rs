@@ -8,7 +8,6 @@
 use super::super::context::{DumpContext, Suspect};
 use super::super::entry::Cause;
 use super::super::evidence::LOST_IN_GAP;
-use super::super::trace::Trace;
 use super::super::value_pair::{ValuePair, operations_of, values_of};
 use crate::judge::loss::code as curve_rules;
 use crate::kind::TensorKind;
@@ -84,7 +83,7 @@ fn dumped(mut diagnosis: Diagnosis, context: &DumpContext<'_>, suspect: &Suspect
         diagnosis = diagnosis.because(Statement::new("gradient-arrives").with("op", suspect.culprit.op.as_str()));
     }
     diagnosis = diagnosis.because_all(forward_sign(context.input.candidate, &suspect.name));
-    let trace = Trace::from_baseline(context.input);
+    let trace = context.trace();
     let next = suspect.value.baseline.record().and_then(|record| trace.used_after(&record, suspect.order));
     if let Some(next) = next {
         diagnosis = diagnosis.because(Statement::new("same-value-next").with("next", next.operation.name));
@@ -115,7 +114,7 @@ fn frame_of(dump: &Dump, forward: &str) -> Option<String> {
 
 /// The operation was not dumped: the gap, and the lines of code on either side of it.
 fn in_a_gap(diagnosis: Diagnosis, context: &DumpContext<'_>, suspect: &Suspect<'_>) -> Diagnosis {
-    let trace = Trace::from_baseline(context.input);
+    let trace = context.trace();
     let moved = suspect.value.baseline.record().and_then(|record| trace.made_before(&record, suspect.order));
     let last = moved.map(|appearance| appearance.order).or_else(|| last_intact(context, suspect.order));
     let comparison = last.and_then(|order| context.input.comparison.operations.get(order));

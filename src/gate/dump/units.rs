@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use super::messages::Messages;
 use crate::compare::dump::{self as compare, CountedPair, UnitComparison};
 use crate::compare::measurements::Measurements;
-use crate::diagnose::{self, DumpContext, Peer, PeerOperation, StepBefore, TensorCache};
+use crate::diagnose::{self, DumpContext, Peer, PeerOperation, StepBefore, TensorCache, TracedPlaces};
 use crate::error::{self, Error};
 use crate::fetch::progress::Progress;
 use crate::gate::dump_tables::{self, Dumps};
@@ -260,8 +260,9 @@ impl ComparedUnit<'_> {
         look: impl FnOnce(&DumpContext<'_>) -> T,
     ) -> T {
         let (unit, findings) = (&judged.unit, judged.findings.as_slice());
-        let (input, cache) = (self.input(), TensorCache::default());
-        look(&DumpContext { input: &input, unit, findings, folders: *self.pair, peers, before, cache: &cache })
+        let (input, cache, traced) = (self.input(), TensorCache::default(), TracedPlaces::default());
+        let folders = *self.pair;
+        look(&DumpContext { input: &input, unit, findings, folders, peers, before, cache: &cache, traced: &traced })
     }
 
     /// The operation `op` of both sides, for another rank's culprit.

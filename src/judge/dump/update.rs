@@ -54,8 +54,8 @@ pub(super) fn is_bias(item: &Item<'_>, name: &OpName) -> bool {
 
 /// Whether a call is a product with a weight, to which a bias is added.
 pub(crate) fn is_layer(name: &OpName) -> bool {
-    let api = name.api().to_ascii_lowercase();
-    api.contains("linear") || api.contains("conv")
+    let holds = |word: &[u8]| name.api().as_bytes().windows(word.len()).any(|part| part.eq_ignore_ascii_case(word));
+    holds(b"linear") || holds(b"conv")
 }
 
 /// Least size of an update, in roundings of the parameter, whose size is compared.
