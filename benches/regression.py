@@ -45,7 +45,7 @@ def main():
     parser.add_argument("kinds", nargs="*", default=KINDS)
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--folder", help="where artifacts are made for as long as they are needed")
-    asked = parser.parse_args()
+    asked = parser.parse_intermixed_args()
     print("| kind | other: processor, wall | this: processor, wall | ratio | noise | |\n" + "|---" * 6 + "|")
     slower = []
     for kind in asked.kinds:
