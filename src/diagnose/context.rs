@@ -101,12 +101,12 @@ impl<'a> DumpContext<'a> {
         self.cache.data(self.folders, both)
     }
 
-    /// Where the values of the baseline appear.
+    /// Appearances of the values of the baseline.
     pub(super) fn trace(&self) -> Trace<'a> {
         self.trace_of(Side::Baseline)
     }
 
-    /// Where the values of one side appear.
+    /// Appearances of the values of one side.
     pub(super) fn trace_of(&self, side: Side) -> Trace<'a> {
         Trace::of(self.input, side, self.traced)
     }
