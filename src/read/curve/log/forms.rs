@@ -20,8 +20,9 @@ use super::words;
 use crate::read::curve::lines;
 use crate::read::curve::told::FactLines;
 
-/// Largest number of forms that are kept, and of those of lines of equal length. Numbers of other lengths make another form.
-const MOST: usize = 1024;
+/// Bytes of lines whose forms are kept: a thousand usual ones. Numbers of other lengths make another form.
+const MOST_BYTES: usize = 256 * 1024;
+/// Largest number of forms of lines of equal length.
 const MOST_ALIKE: usize = 16;
 /// Longest line of which a form is kept.
 const LONGEST: usize = 4096;
@@ -58,7 +59,7 @@ impl LineReader {
 #[derive(Debug, Default)]
 struct Forms {
     by_length: HashMap<usize, Vec<Form>>,
-    count: usize,
+    bytes: usize,
 }
 
 /// A line that others are taken apart like.
@@ -87,7 +88,7 @@ impl Forms {
 
     /// Keeps the form of a line that the reader has just read.
     fn learn(&mut self, line: &str, known: &LineFacts, reader: &Reader) {
-        if self.count >= MOST || line.len() > LONGEST {
+        if self.bytes >= MOST_BYTES || line.len() > LONGEST {
             return;
         }
         let alike = self.by_length.entry(line.len()).or_default();
@@ -95,7 +96,7 @@ impl Forms {
             && let Some(form) = Form::of(line, known, reader)
         {
             alike.push(form);
-            self.count += 1;
+            self.bytes += line.len();
         }
     }
 }

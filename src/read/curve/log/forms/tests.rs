@@ -80,7 +80,7 @@ fn lines_of_one_statement_have_one_form() {
         assert!(forms.read(changed(line, &[7, 3, 9], &[]).as_bytes()).is_some(), "{line}");
         assert!(forms.read(line.replace("oss", "ess").as_bytes()).is_none(), "{line}");
     }
-    assert_eq!(forms.count, 4);
+    assert_eq!(forms.by_length.len(), 4);
 }
 
 #[test]
@@ -90,6 +90,6 @@ fn figures_that_have_a_meaning_make_no_form() {
         let facts = known(line, &mut reader, &mut names);
         assert!(matches!(facts.looked, LineContent::Values(_)), "{line}");
         forms.learn(line, &facts, &reader);
-        assert_eq!(forms.count, 0, "{line}");
+        assert_eq!(forms.bytes, 0, "{line}");
     }
 }
