@@ -6,7 +6,7 @@ use crate::fetch::ByteSource;
 /// Bytes that are read at once: a call of the system for each part would take longer than all else that is done with it.
 const BLOCK: u64 = 256 * 1024;
 
-/// Reader of parts in rising order.
+/// Reader of parts in rising order, by their offsets and with the source's own errors, which a buffered reader would hide.
 pub(super) struct InOrder<'a> {
     source: &'a dyn ByteSource,
     block: Vec<u8>,

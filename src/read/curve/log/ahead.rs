@@ -151,7 +151,7 @@ impl Piece {
     fn place(&mut self, looked: &mut LineContent, names: &mut Names) {
         let LineContent::Values(found) = looked else { return };
         let pairs = found.pairs.iter_mut().map(|pair| &mut pair.name);
-        for name in pairs.chain(&mut found.unjoined.0).filter(|name| **name >= self.common) {
+        for name in pairs.chain(&mut found.unjoined.names).filter(|name| **name >= self.common) {
             let Some(place) = self.places.get_mut(*name - self.common) else { continue };
             if place.is_none() {
                 *place = self.names.get(*name).map(|own| names.place(own.raw()));

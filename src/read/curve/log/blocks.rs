@@ -77,14 +77,20 @@ pub(super) enum LineContent {
 }
 
 /// Counters and values of a line.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug)]
 pub(super) struct LineValues {
     pub(super) counters: Counters,
     pub(super) pairs: Vec<Pair>,
     /// Number of runs of words without a value.
     pub(super) valueless: usize,
-    /// Key metrics without a value, and the numbers beside them that have no name.
-    pub(super) unjoined: (Vec<usize>, Vec<f64>),
+    pub(super) unjoined: Unjoined,
+}
+
+/// Key metrics of a line that have no value, and the numbers beside them that have no name.
+#[derive(Debug, Default)]
+pub(super) struct Unjoined {
+    pub(super) names: Vec<usize>,
+    pub(super) values: Vec<f64>,
 }
 
 impl LineContent {
@@ -114,14 +120,15 @@ impl LineValues {
             counters: reader.found.counters.read(line, &reader.tokens.list),
             pairs: reader.found.pairs.clone(),
             valueless: reader.found.valueless_words.len(),
-            unjoined: (Vec::new(), Vec::new()),
+            unjoined: Unjoined::default(),
         }
     }
 
     fn with_unjoined(self, line: &str, reader: &Reader, names: &mut Names) -> Self {
-        let (told, unnamed) = reader.unjoined(line, names);
-        let values = unnamed.iter().filter_map(|at| reader.tokens.list.get(*at)?.value()).collect();
-        Self { unjoined: (told, values), ..self }
+        let names = reader.names_without_value(line, names);
+        let unnamed = reader.found.unnamed_beside(&names).iter();
+        let values = unnamed.filter_map(|at| reader.tokens.list.get(*at)?.value()).collect();
+        Self { unjoined: Unjoined { names, values }, ..self }
     }
 }
 
@@ -210,7 +217,7 @@ impl Blocks {
         {
             // Two columns of numbers, the first of which rises: a step and its loss.
             values.pairs.push(Pair::new(self.names.place("loss"), value));
-            values.unjoined.1.clear();
+            values.unjoined.values.clear();
         }
         self.plain_line(line, values)
     }
@@ -459,7 +466,7 @@ impl Blocks {
     /// Notes the numbers beside a metric's name that were not read.
     fn note_unread(&mut self, line: &str, found: LineValues, is_read: bool) {
         let waiting = self.waiting.take();
-        let (mut told, mut values) = found.unjoined;
+        let Unjoined { names: mut told, mut values } = found.unjoined;
         let tokens = &self.reader.tokens.list;
         if !is_read {
             let known = |pair: &&Pair| self.names.get(pair.name).is_some_and(Name::is_key_metric);

@@ -29,6 +29,7 @@ impl LineFacts {
         }
     }
 
+    /// Facts about a line, with its values; a survey needs nothing that could not be paired.
     pub(super) fn with_values(text: &str, reader: &mut Reader, names: &mut Names, is_survey: bool) -> Self {
         let looked = match event::is_event(text) {
             true => LineContent::Other,

@@ -8,7 +8,7 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use super::blocks::{LineContent, LineValues};
+use super::blocks::{LineContent, LineValues, Unjoined};
 use super::counter_words::counter_of_word;
 use super::counters::CounterTokens;
 use super::facts::LineFacts;
@@ -74,7 +74,8 @@ struct Form {
     pairs: Vec<(Pair, usize)>,
     valueless: usize,
     /// Key metrics without a value, and the tokens of the numbers beside them.
-    unjoined: (Vec<usize>, Vec<usize>),
+    names_without_value: Vec<usize>,
+    unnamed: Vec<usize>,
     is_mean: bool,
 }
 
@@ -112,8 +113,7 @@ impl Form {
         // A message can tell the end of a run by a figure: `signal 9`.
         let nines = line.bytes().zip(&figures).map(|(byte, figure)| if *figure == 0 { byte } else { b'9' }).collect();
         let may_tell = FactLines::may_hold_fact(&String::from_utf8(nines).ok()?);
-        let told = values.unjoined.0.clone();
-        let unnamed = if told.is_empty() { Vec::new() } else { found.unnamed.clone() };
+        let names_without_value = values.unjoined.names.clone();
         (!may_tell).then(|| Self {
             text: line.as_bytes().to_vec(),
             figures,
@@ -121,7 +121,8 @@ impl Form {
             counters: found.counters,
             pairs,
             valueless: values.valueless,
-            unjoined: (told, unnamed),
+            unnamed: found.unnamed_beside(&names_without_value).to_vec(),
+            names_without_value,
             is_mean: known.is_mean,
         })
     }
@@ -138,12 +139,12 @@ impl Form {
     fn values(&self, line: &str) -> LineValues {
         let value = |at: usize| self.tokens.get(at).and_then(|token| lines::parse_number(token.text(line)));
         let pair = |(pair, token): &(Pair, usize)| pair.with_value(value(*token).unwrap_or(pair.value));
-        let (told, unnamed) = &self.unjoined;
+        let values = self.unnamed.iter().filter_map(|at| value(*at)).collect();
         LineValues {
             counters: self.counters.read(line, &self.tokens),
             pairs: self.pairs.iter().map(pair).collect(),
             valueless: self.valueless,
-            unjoined: (told.clone(), unnamed.iter().filter_map(|at| value(*at)).collect()),
+            unjoined: Unjoined { names: self.names_without_value.clone(), values },
         }
     }
 }

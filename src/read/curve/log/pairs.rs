@@ -47,6 +47,13 @@ pub(super) struct ParsedLine {
     pub(super) valueless_words: Vec<Range<usize>>,
 }
 
+impl ParsedLine {
+    /// Tokens of the numbers without a name that may belong to `names`, which have no value; none where there is no such name.
+    pub(super) fn unnamed_beside(&self, names: &[usize]) -> &[usize] {
+        if names.is_empty() { &[] } else { &self.unnamed }
+    }
+}
+
 /// Names that a line holds.
 #[derive(Debug, Default)]
 struct Seen {
@@ -105,15 +112,11 @@ impl Reader {
         &self.found
     }
 
-    /// The places of key metrics in the last line that have no value, and, where there are any, the tokens of the numbers that have no
-    /// name.
-    pub(super) fn unjoined(&self, line: &str, names: &mut Names) -> (Vec<usize>, &[usize]) {
+    /// The places of key metrics in the last line that have no value.
+    pub(super) fn names_without_value(&self, line: &str, names: &mut Names) -> Vec<usize> {
         let text = self.found.valueless_words.iter().filter_map(|run| self.tokens.text(line, run));
         let told: Vec<usize> = text.map(|raw| names.place(raw)).collect();
-        let told: Vec<usize> =
-            told.into_iter().filter(|place| names.get(*place).is_some_and(Name::is_key_metric)).collect();
-        let unnamed = if told.is_empty() { &[] } else { self.found.unnamed.as_slice() };
-        (told, unnamed)
+        told.into_iter().filter(|place| names.get(*place).is_some_and(Name::is_key_metric)).collect()
     }
 }
 
