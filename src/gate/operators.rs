@@ -133,8 +133,10 @@ fn of_both(
     named: &NamedTest,
     policy: &Policy,
 ) -> JudgedTest {
-    let tested_baseline = TestedTables::read(baseline, our, Side::Baseline, &named.table);
-    let tested_candidate = TestedTables::read(candidate, their, Side::Candidate, &named.table);
+    let (tested_baseline, tested_candidate) = rayon::join(
+        || TestedTables::read(baseline, our, Side::Baseline, &named.table),
+        || TestedTables::read(candidate, their, Side::Candidate, &named.table),
+    );
     let (baseline_tables, candidate_tables): (ApiTables<'_>, ApiTables<'_>) =
         (tested_baseline.tables(), tested_candidate.tables());
     let paired = pair_outputs(baseline_tables.details, candidate_tables.details);

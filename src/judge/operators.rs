@@ -12,11 +12,11 @@ mod mask;
 pub mod output;
 pub mod paired;
 pub mod rules;
+mod siblings;
 pub mod table;
 
-use std::collections::HashMap;
-
 use crate::compare::operators::RatioKind;
+use crate::hash::FastMap;
 use crate::kind::Direction;
 use crate::policy::operators::OperatorsPolicy;
 use output::JudgedRow;
@@ -29,18 +29,19 @@ pub fn limit_of(api: &str, direction: Direction, kind: RatioKind, policy: &Opera
 
 /// Removes the rows that the policy leaves out; returns their names.
 fn leave_out(rows: &mut Vec<JudgedRow>, policy: &OperatorsPolicy) -> Vec<String> {
-    let (ignored, kept): (Vec<_>, Vec<_>) = std::mem::take(rows).into_iter().partition(|row| policy.ignores(&row.api));
-    *rows = kept;
-    ignored.into_iter().map(|row| row.name).collect()
+    rows.extract_if(.., |row| policy.ignores(&row.api)).map(|row| row.name).collect()
 }
 
 /// Number of rows up to and including the last one of each operator.
-fn table_places<'a>(apis: impl Iterator<Item = &'a str>) -> HashMap<&'a str, usize> {
+fn table_places<'a>(apis: impl Iterator<Item = &'a str>) -> FastMap<&'a str, usize> {
     apis.enumerate().map(|(place, api)| (api, place + 1)).collect()
 }
 
 /// Merges `added` into `rows`; the number of an added row is that of the rows before it.
 fn interleaved(rows: Vec<JudgedRow>, added: Vec<(usize, JudgedRow)>) -> Vec<JudgedRow> {
+    if added.is_empty() {
+        return rows;
+    }
     let mut all = Vec::with_capacity(rows.len() + added.len());
     let mut added = added.into_iter().peekable();
     for (place, row) in rows.into_iter().enumerate() {

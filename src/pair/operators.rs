@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
+use crate::hash::FastMap;
 use crate::read::operators::{OperatorOutput, OperatorPlace, TableKind};
 
 /// The tables that one test wrote.
@@ -162,22 +163,23 @@ pub struct PairedRows<'a> {
 
 /// Pairs the rows of two tables by name; rows with the same name are paired in order.
 pub(crate) fn pair_outputs<'a>(baseline: &'a [OperatorOutput], candidate: &'a [OperatorOutput]) -> PairedRows<'a> {
-    let mut waiting: HashMap<&str, VecDeque<usize>> = HashMap::new();
-    for (nth, output) in baseline.iter().enumerate() {
-        waiting.entry(&output.name).or_default().push_back(nth);
+    // The first row of each name that waits, and for each row the next one of its name.
+    let mut waiting: FastMap<&str, Option<usize>> = FastMap::default();
+    let mut next = vec![None; baseline.len()];
+    for ((nth, output), next) in baseline.iter().enumerate().zip(&mut next).rev() {
+        *next = waiting.insert(&output.name, Some(nth)).flatten();
     }
+    let mut left: Vec<Option<&OperatorOutput>> = baseline.iter().map(Some).collect();
     let (mut both, mut only_candidate) = (Vec::new(), Vec::new());
     for output in candidate {
-        let nth = waiting.get_mut(output.name.as_str()).and_then(VecDeque::pop_front);
-        match nth.and_then(|nth| baseline.get(nth)) {
+        let first = waiting.get_mut(output.name.as_str());
+        let nth = first.and_then(|first| std::mem::replace(first, first.and_then(|nth| *next.get(nth)?)));
+        match nth.and_then(|nth| left.get_mut(nth)?.take()) {
             Some(partner) => both.push(OutputPair { baseline: partner, candidate: output }),
             None => only_candidate.push(output),
         }
     }
-    let mut left: Vec<usize> = waiting.into_values().flatten().collect();
-    left.sort_unstable();
-    let only_baseline = left.into_iter().filter_map(|nth| baseline.get(nth)).collect();
-    PairedRows { both, only_baseline, only_candidate }
+    PairedRows { both, only_baseline: left.into_iter().flatten().collect(), only_candidate }
 }
 
 #[cfg(test)]

@@ -32,7 +32,7 @@ pub struct ApiResult {
 /// # Errors
 /// Errors for a file that cannot be read at all, or is too large.
 pub fn read_details(source: &dyn ByteSource) -> Result<OperatorRows<OperatorOutput>> {
-    rows::read(source, TableKind::Details, details::output_row)
+    rows::read(source, TableKind::Details, details::TITLES, details::output_row)
 }
 
 /// Reads a table of results, of `acc_check` or of `api_precision_compare`.
@@ -40,13 +40,9 @@ pub fn read_details(source: &dyn ByteSource) -> Result<OperatorRows<OperatorOutp
 /// # Errors
 /// As [`read_details`].
 pub fn read_results(source: &dyn ByteSource, kind: TableKind) -> Result<OperatorRows<ApiResult>> {
-    rows::read(source, kind, |row| {
-        let backward = row.cell("Backward Test Success")?;
-        Some(ApiResult {
-            api: row.name()?.to_owned(),
-            forward: OperatorStatus::parse(row.cell("Forward Test Success")?)?,
-            backward: OperatorStatus::parse(backward)?,
-        })
+    rows::read(source, kind, ["Forward Test Success", "Backward Test Success"], |name, [forward, backward]| {
+        let status = |cell: rows::Cell<'_>| OperatorStatus::parse(cell.text()?);
+        Some(ApiResult { api: name.to_owned(), forward: status(forward)?, backward: status(backward)? })
     })
 }
 
@@ -55,5 +51,5 @@ pub fn read_results(source: &dyn ByteSource, kind: TableKind) -> Result<Operator
 /// # Errors
 /// As [`read_details`].
 pub fn read_compared(source: &dyn ByteSource) -> Result<OperatorRows<ComparedRow>> {
-    rows::read(source, TableKind::ComparedDetails, compared::compared_row)
+    rows::read(source, TableKind::ComparedDetails, compared::TITLES, compared::compared_row)
 }

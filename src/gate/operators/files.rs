@@ -22,11 +22,13 @@ pub(super) struct TestedTables {
 
 impl TestedTables {
     pub(super) fn read(inventory: &Inventory, test: &OperatorTest, side: Side, table: &str) -> Self {
-        let mut damage = Vec::new();
-        let mut of = Reader { inventory, side, table, damage: &mut damage };
-        let details = of.rows(test.details.as_ref(), |source| read_details(source));
-        let results = of.rows(test.results.as_ref(), |source| read_results(source, TableKind::Results));
-        Self { details, results, damage }
+        let of = Reader { inventory, side, table };
+        let (details, results) = rayon::join(
+            || of.rows(test.details.as_ref(), |source| read_details(source)),
+            || of.rows(test.results.as_ref(), |source| read_results(source, TableKind::Results)),
+        );
+        let damage = details.1.into_iter().chain(results.1).collect();
+        Self { details: details.0, results: results.0, damage }
     }
 
     pub(super) fn tables(&self) -> ApiTables<'_> {
@@ -43,11 +45,13 @@ pub(super) struct ComparedTables {
 
 impl ComparedTables {
     pub(super) fn read(inventory: &Inventory, test: &OperatorTest, table: &str) -> Self {
-        let mut damage = Vec::new();
-        let mut of = Reader { inventory, side: Side::Candidate, table, damage: &mut damage };
-        let details = of.rows(test.details.as_ref(), |source| read_compared(source));
-        let results = of.rows(test.results.as_ref(), |source| read_results(source, TableKind::ComparedResults));
-        Self { results, details, damage }
+        let of = Reader { inventory, side: Side::Candidate, table };
+        let (details, results) = rayon::join(
+            || of.rows(test.details.as_ref(), |source| read_compared(source)),
+            || of.rows(test.results.as_ref(), |source| read_results(source, TableKind::ComparedResults)),
+        );
+        let damage = details.1.into_iter().chain(results.1).collect();
+        Self { results: results.0, details: details.0, damage }
     }
 }
 
@@ -55,30 +59,23 @@ struct Reader<'a> {
     inventory: &'a Inventory,
     side: Side,
     table: &'a str,
-    damage: &'a mut Vec<Finding>,
 }
 
 impl Reader<'_> {
-    /// The rows of a table that is there.
+    /// The rows of a table that is there, and its damage.
     fn rows<T>(
-        &mut self,
+        &self,
         place: Option<&OperatorPlace>,
         read: impl Fn(&dyn ByteSource) -> Result<OperatorRows<T>>,
-    ) -> Vec<T> {
-        let Some(place) = place else { return Vec::new() };
+    ) -> (Vec<T>, Option<Finding>) {
+        let Some(place) = place else { return (Vec::new(), None) };
         let opened = self.inventory.all_files().open(&place.path);
         let finding = Finding::new(&rules::FILE_DAMAGED, place.path.as_str())
             .with("unit", self.table)
             .with("side", self.side.as_str());
         match opened.and_then(|source| read(source.as_ref())) {
-            Ok(OperatorRows { rows, damage }) => {
-                self.damage.extend(damage.map(|damage| told(finding, &damage)));
-                rows
-            }
-            Err(error) => {
-                self.damage.push(finding.with("what", "unreadable").with("reason", error.message()));
-                Vec::new()
-            }
+            Ok(OperatorRows { rows, damage }) => (rows, damage.map(|damage| told(finding, &damage))),
+            Err(error) => (Vec::new(), Some(finding.with("what", "unreadable").with("reason", error.message()))),
         }
     }
 }

@@ -1,8 +1,7 @@
 //! Rows from tables of results, beyond those from tables of details: operators without details, and a worse status.
 
-use std::collections::{BTreeMap, HashMap};
-
 use super::output::{JudgedRow, RowEvidence, RowReason};
+use crate::hash::FastMap;
 use crate::kind::Direction;
 use crate::read::operators::{ApiResult, ComparedRow, OperatorOutput, OperatorStatus};
 
@@ -27,11 +26,11 @@ pub(crate) struct AddedRows {
 }
 
 /// The worst status of the details of each operator and direction.
-struct Worst<'a>(HashMap<&'a str, [Option<OperatorStatus>; 2]>);
+struct Worst<'a>(FastMap<&'a str, [Option<OperatorStatus>; 2]>);
 
 impl<'a> Worst<'a> {
     fn of(details: &'a [OperatorOutput]) -> Self {
-        let mut worst: HashMap<&str, [Option<OperatorStatus>; 2]> = HashMap::new();
+        let mut worst: FastMap<&str, [Option<OperatorStatus>; 2]> = FastMap::default();
         for output in details {
             let [forward, backward] = worst.entry(output.api()).or_default();
             let status = if output.direction == Direction::Forward { forward } else { backward };
@@ -60,9 +59,9 @@ pub(crate) fn added_rows(
     row_of: impl Fn(&str) -> usize,
 ) -> AddedRows {
     let (baseline_worst, candidate_worst) = (Worst::of(baseline.details), Worst::of(candidate.details));
-    let of_baseline: HashMap<&str, &ApiResult> =
+    let of_baseline: FastMap<&str, &ApiResult> =
         baseline.results.iter().map(|result| (result.api.as_str(), result)).collect();
-    let of_candidate: HashMap<&str, &ApiResult> =
+    let of_candidate: FastMap<&str, &ApiResult> =
         candidate.results.iter().map(|result| (result.api.as_str(), result)).collect();
     let mut added = AddedRows::default();
     let mut behind = 0;
@@ -136,7 +135,7 @@ pub(crate) fn lone_added_rows(candidate: ApiTables<'_>, row_of: impl Fn(&str) ->
 
 /// One row per operator of the tables of `api_precision_compare`, with its worst status.
 pub(crate) fn compared_api_rows(results: &[ApiResult], details: &[ComparedRow]) -> Vec<JudgedRow> {
-    let mut places: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut places: FastMap<&str, usize> = FastMap::default();
     let mut worst: Vec<(&str, OperatorStatus, Option<Direction>)> = Vec::new();
     let both = |result: &ApiResult| [(Direction::Forward, result.forward), (Direction::Backward, result.backward)];
     let of_results = results

@@ -102,7 +102,7 @@ pub struct JudgedRow {
     /// Its state in the account.
     pub evidence: RowEvidence,
     /// Its errors on both sides; `None` where one side was judged alone.
-    pub errors: Option<RowErrors>,
+    pub errors: Option<Box<RowErrors>>,
     /// Cosine similarity with the CPU, where it shows that the candidate computes something else; `None` otherwise.
     pub other_result: Option<f64>,
 }
@@ -139,7 +139,7 @@ impl JudgedRow {
 /// Judges an output of both sides; `msprobe` is the status of msprobe's comparison.
 pub fn judge(pair: &OutputPair<'_>, msprobe: OperatorStatus, policy: &OperatorsPolicy) -> JudgedRow {
     let row = judge_numbers(pair, msprobe, policy);
-    let errors = row.reason.is_some().then(|| RowErrors::of(pair));
+    let errors = row.reason.is_some().then(|| Box::new(RowErrors::of(pair)));
     JudgedRow { evidence: evidence(pair, &row), other_result: other_result(pair), errors, ..row }
 }
 

@@ -1,10 +1,11 @@
 //! Operator tests of both sides.
 
-use super::api::{ApiTables, added_rows};
-use std::collections::HashMap;
+use rayon::prelude::*;
 
+use super::api::{ApiTables, added_rows};
 use super::output::{JudgedRow, judge};
 use super::table::{OneSidedRows, TestContent};
+use crate::hash::FastMap;
 use crate::pair::operators::{OutputPair, PairedRows};
 use crate::policy::operators::OperatorsPolicy;
 use crate::read::operators::{OperatorOutput, OperatorStatus};
@@ -14,12 +15,12 @@ pub fn content(
     baseline: ApiTables<'_>,
     candidate: ApiTables<'_>,
     rows: &PairedRows<'_>,
-    msprobe: impl Fn(&OutputPair<'_>) -> OperatorStatus,
+    msprobe: impl Fn(&OutputPair<'_>) -> OperatorStatus + Sync,
     policy: &OperatorsPolicy,
 ) -> TestContent {
     let last = super::table_places(rows.both.iter().map(|pair| pair.candidate.api()));
     let from_results = added_rows(baseline, candidate, |api| last.get(api).copied().unwrap_or_default());
-    let judged = rows.both.iter().map(|pair| judge(pair, msprobe(pair), policy)).collect();
+    let judged = rows.both.par_iter().map(|pair| judge(pair, msprobe(pair), policy)).collect();
     let mut all: Vec<JudgedRow> = super::interleaved(judged, from_results.rows);
     let name = |output: &&OperatorOutput| (output.api().to_owned(), output.name.clone());
     let of_api = |api: String| (api.clone(), api);
@@ -41,7 +42,10 @@ pub fn content(
 
 /// Names of rows that one side repeats, with other numbers than in the paired row.
 fn contradicting(rows: &PairedRows<'_>, policy: &OperatorsPolicy) -> Vec<String> {
-    let paired: HashMap<&str, &OutputPair<'_>> =
+    if rows.only_baseline.is_empty() && rows.only_candidate.is_empty() {
+        return Vec::new();
+    }
+    let paired: FastMap<&str, &OutputPair<'_>> =
         rows.both.iter().map(|pair| (pair.candidate.name.as_str(), pair)).collect();
     let baseline = rows
         .only_baseline

@@ -1,14 +1,15 @@
 //! Judges all rows of an operator test: counts, findings, and the first wrong row.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashSet};
 
 use super::arguments::formula_arguments;
 use super::output::{JudgedRow, RowEvidence, RowReason};
 use super::rules::{self, operator};
+use super::siblings::ComparedOperators;
 use crate::compare::operators::RatioKind;
 use crate::judge::apply_policy::{Decision, decide, shown_places};
 use crate::judge::rule::Rule;
-use crate::kind::{Direction, TensorKind};
+use crate::kind::TensorKind;
 use crate::policy::Policy;
 use crate::read::operators::OperatorStatus;
 use crate::result::finding::{Finding, verdict_of};
@@ -79,7 +80,6 @@ pub fn judge(named: &NamedTest, content: TestContent, policy: &Policy) -> Judged
         .iter()
         .enumerate()
         .filter_map(|(place, row)| Some((place, with_numbers(about(row)?, row, &named.table))))
-        .map(|(place, finding)| (place, with_failing(finding, &rows)))
         .collect();
     let decisions: Vec<_> =
         told.iter().map(|(_, finding)| decide(&finding.code, &finding.place, finding.severity, policy)).collect();
@@ -97,7 +97,10 @@ pub fn judge(named: &NamedTest, content: TestContent, policy: &Policy) -> Judged
     let counts = counts(&rows);
     let mut findings: Vec<Finding> = damage;
     findings.extend(missing(&one_sided, &findings, &named.table));
-    findings.extend(of_rows.into_iter().map(|finding| with_siblings(finding, &rows)));
+    if !of_rows.is_empty() {
+        let operators = ComparedOperators::of(&rows);
+        findings.extend(of_rows.into_iter().map(|finding| operators.told(finding)));
+    }
     findings
         .extend([Side::Baseline, Side::Candidate].into_iter().filter_map(|side| skipped(&rows, side, &named.table)));
     let evidence = evidence(&rows, &one_sided, (left_out, contradicting), &findings);
@@ -269,52 +272,6 @@ fn with_numbers(finding: Finding, row: &JudgedRow, table: &str) -> Finding {
         Some(msprobe) => finding.with("msprobe", msprobe.as_str()),
         None => finding,
     }
-}
-
-/// Adds whether forward, backward or both of a finding's operator are wrong, where both were judged.
-fn with_failing(finding: Finding, rows: &[JudgedRow]) -> Finding {
-    // A tool's word about one device alone says no more than its row.
-    if rows.iter().all(|row| row.baseline.is_none()) {
-        return finding;
-    }
-    let own = operator(&finding);
-    let of = |direction: Direction| {
-        let statuses = rows.iter().filter(|row| row.api == own && row.direction == Some(direction));
-        statuses.filter(|row| row.evidence == RowEvidence::Compared).map(|row| row.status).max()
-    };
-    let Some((forward, backward)) = of(Direction::Forward).zip(of(Direction::Backward)) else { return finding };
-    let failing = match (forward == OperatorStatus::Error, backward == OperatorStatus::Error) {
-        (true, true) => "both",
-        (true, false) => "forward",
-        (false, true) => "backward",
-        (false, false) => return finding,
-    };
-    finding.with("failing", failing)
-}
-
-/// Adds operators of the same kind whose outputs were judged and are right: what all of them share, such as an autocast, is no reason.
-fn with_siblings(finding: Finding, rows: &[JudgedRow]) -> Finding {
-    /// Siblings that are named.
-    const MOST: usize = 3;
-    let own = operator(&finding).to_owned();
-    let kind = kind_of(&own);
-    let mut siblings: BTreeMap<&str, bool> = BTreeMap::new();
-    let alike = rows.iter().filter(|row| row.api != own && kind_of(&row.api) == kind);
-    for row in alike.filter(|row| row.evidence == RowEvidence::Compared) {
-        *siblings.entry(&row.api).or_insert(true) &= row.status < OperatorStatus::Warning;
-    }
-    if siblings.is_empty() || siblings.values().any(|is_right| !is_right) {
-        return finding;
-    }
-    let names: Vec<String> = siblings.into_keys().take(MOST).map(str::to_owned).collect();
-    finding.with("siblings", names)
-}
-
-/// The function of an operator, or the product that it is one of.
-fn kind_of(api: &str) -> &str {
-    const PRODUCTS: [&str; 9] = ["linear", "matmul", "__matmul__", "mm", "bmm", "addmm", "baddbmm", "einsum", "conv2d"];
-    let function = api.split('.').nth(1).unwrap_or(api);
-    if PRODUCTS.contains(&function) { "product" } else { function }
 }
 
 /// The operation of a row, under the name that a dump would give it.

@@ -1,7 +1,7 @@
 //! Rows of `api_precision_compare_details`: the tool's own verdict on an output, one device against another.
 
 use super::details::name_parts;
-use super::rows::Row;
+use super::rows::Cell;
 use super::status::OperatorStatus;
 use crate::kind::Direction;
 
@@ -27,10 +27,12 @@ impl ComparedRow {
     }
 }
 
-/// Reads a row; `None` if it cannot be read.
-pub(super) fn compared_row(row: &Row<'_>) -> Option<ComparedRow> {
-    let name = row.name()?;
+/// Title of the column that is read.
+pub(super) const TITLES: [&str; 1] = ["比对结果"];
+
+/// Reads a row from the cell below [`TITLES`]; `None` if it cannot be read.
+pub(super) fn compared_row(name: &str, [verdict]: [Cell<'_>; 1]) -> Option<ComparedRow> {
     let (api_len, direction, output) = name_parts(name)?;
-    let status = OperatorStatus::parse(row.cell("比对结果")?)?;
+    let status = OperatorStatus::parse(verdict.text()?)?;
     Some(ComparedRow { name: name.to_owned(), api_len, direction, output, status })
 }

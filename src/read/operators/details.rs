@@ -1,6 +1,6 @@
 //! Rows of `accuracy_checking_details`: one output of an operator, a device against a CPU.
 
-use super::rows::Row;
+use super::rows::Cell;
 use super::status::OperatorStatus;
 use crate::kind::Direction;
 
@@ -58,35 +58,53 @@ impl OperatorOutput {
     }
 }
 
-/// Reads a row; `None` if it cannot be read.
-pub(super) fn output_row(row: &Row<'_>) -> Option<OperatorOutput> {
-    let name = row.name()?;
+/// Titles of the columns that are read.
+pub(super) const TITLES: [&str; 11] = [
+    "DEVICE Dtype",
+    "Shape",
+    "余弦相似度",
+    "最大绝对误差",
+    "双千指标",
+    "二进制一致错误率",
+    "均方根误差",
+    "小值域错误占比",
+    "相对误差最大值",
+    "相对误差平均值",
+    "Status",
+];
+
+/// Reads a row from the cells below [`TITLES`]; `None` if it cannot be read.
+pub(super) fn output_row(name: &str, cells: [Cell<'_>; TITLES.len()]) -> Option<OperatorOutput> {
+    let [dtype, shape, cosine, max_abs, within, binary, rmse, small, max_rel, mean_rel, status] = cells;
     let (api_len, direction, output) = name_parts(name)?;
-    let dtype = row.cell("DEVICE Dtype")?.trim();
+    let dtype = dtype.text()?;
     Some(OperatorOutput {
         name: name.to_owned(),
         api_len,
         direction,
         output,
         dtype: dtype.strip_prefix("torch.").unwrap_or(dtype).to_owned(),
-        shape: row.cell("Shape")?.trim().to_owned(),
-        cosine: row.number("余弦相似度")?,
-        max_abs: row.number("最大绝对误差")?,
-        within: row.number("双千指标")?,
-        binary: row.number("二进制一致错误率")?,
-        rmse: row.number("均方根误差")?,
-        small: row.number("小值域错误占比")?,
-        max_rel: row.number("相对误差最大值")?,
-        mean_rel: row.number("相对误差平均值")?,
-        status: OperatorStatus::parse(row.cell("Status")?)?,
+        shape: shape.text()?.to_owned(),
+        cosine: cosine.number()?,
+        max_abs: max_abs.number()?,
+        within: within.number()?,
+        binary: binary.number()?,
+        rmse: rmse.number()?,
+        small: small.number()?,
+        max_rel: max_rel.number()?,
+        mean_rel: mean_rel.number()?,
+        status: OperatorStatus::parse(status.text()?)?,
     })
 }
 
 /// Parts of a row's name: the length of the operator's name, the direction, and the number of the output.
 pub(super) fn name_parts(name: &str) -> Option<(usize, Direction, Option<u64>)> {
-    let of = |direction: Direction| Some((name.rfind(&format!(".{direction}"))?, direction));
-    let (api_len, direction) = of(Direction::Forward).max(of(Direction::Backward))?;
-    let rest = name.get(api_len + 1 + direction.as_str().len()..)?;
+    let of = |(dot, _): (usize, &str)| {
+        let word = name.get(dot + 1..)?;
+        let of = |direction: Direction| Some((dot, direction, word.strip_prefix(direction.as_str())?));
+        of(Direction::Forward).or_else(|| of(Direction::Backward))
+    };
+    let (api_len, direction, rest) = name.rmatch_indices('.').find_map(of)?;
     let output = rest.strip_prefix(".output.").and_then(|rest| rest.split('.').next());
     let is_row = rest.is_empty() || output.is_some();
     (is_row && api_len > 0).then_some((api_len, direction, output.and_then(|output| output.parse().ok())))

@@ -17,7 +17,7 @@ const MOST_ROWS: usize = 500_000;
 const MOST_NAME: usize = 1024;
 /// Byte order mark that the tool writes first.
 const MARK: &[u8] = b"\xef\xbb\xbf";
-/// Title of the column of names. In one of the tables its second word is in lower case.
+/// Title of the first column, of names. In one of the tables its second word is in lower case.
 const NAME: &str = "API Name";
 /// Titles of the columns that a table of each kind must have.
 const NEEDED: [(TableKind, &[&str]); 4] = [
@@ -63,44 +63,40 @@ impl<T> Default for OperatorRows<T> {
     }
 }
 
-pub(super) struct Row<'a> {
-    columns: &'a [String],
-    record: &'a ByteRecord,
-}
+/// A cell of a row; `None` if there is no such column, or it is not text.
+#[derive(Clone, Copy)]
+pub(super) struct Cell<'a>(Option<&'a str>);
 
-impl Row<'_> {
-    /// Cell in the column with this title; `None` if there is no such column or cell, or it is not text.
-    pub(super) fn cell(&self, title: &str) -> Option<&str> {
-        let place = self.columns.iter().position(|column| column == title)?;
-        std::str::from_utf8(self.record.get(place)?).ok()
+impl<'a> Cell<'a> {
+    fn of(record: &'a ByteRecord, column: Option<usize>) -> Self {
+        Self(column.and_then(|column| std::str::from_utf8(record.get(column)?).ok()))
     }
 
-    /// Name of the row; `None` if it is empty or too long.
-    pub(super) fn name(&self) -> Option<&str> {
-        let place = self.columns.iter().position(|column| column.eq_ignore_ascii_case(NAME))?;
-        let name = std::str::from_utf8(self.record.get(place)?).ok()?.trim();
-        (!name.is_empty() && name.len() <= MOST_NAME).then_some(name)
+    /// Its text, without spaces at both ends.
+    pub(super) fn text(self) -> Option<&'a str> {
+        self.0.map(str::trim)
     }
 
-    /// Number in the column with this title.
+    /// Its number.
     ///
     /// `Some(None)` means that the number was not computed: there is no such column, or the cell is empty or a word for none.
     /// `None` means any other text. NaN and infinities are numbers.
-    pub(super) fn number(&self, title: &str) -> Option<Option<f64>> {
-        let Some(cell) = self.cell(title).map(str::trim) else { return Some(None) };
+    pub(super) fn number(self) -> Option<Option<f64>> {
+        let Some(cell) = self.text() else { return Some(None) };
         let is_none = cell.is_empty() || ["n/a", "none", "-"].iter().any(|word| cell.eq_ignore_ascii_case(word));
         if is_none { Some(None) } else { cell.parse().ok().map(Some) }
     }
 }
 
-/// Reads the rows that `parse` accepts; other rows are counted as damage.
+/// Reads the rows that `parse` accepts, given their names and the cells below `titles`; other rows are counted as damage.
 ///
 /// # Errors
 /// If the file is too large, has too many rows, or cannot be read.
-pub(super) fn read<T>(
+pub(super) fn read<T, const N: usize>(
     source: &dyn ByteSource,
     kind: TableKind,
-    parse: impl Fn(&Row<'_>) -> Option<T>,
+    titles: [&str; N],
+    parse: impl Fn(&str, [Cell<'_>; N]) -> Option<T>,
 ) -> Result<OperatorRows<T>> {
     let mut budget = Budget::from_source(source);
     let bytes = read_all(source, MOST_BYTES)?;
@@ -122,10 +118,11 @@ pub(super) fn read<T>(
     };
     next(&mut record)?;
     let title = |cell: &[u8]| String::from_utf8_lossy(cell).trim().to_owned();
-    let columns: Vec<String> = record.iter().map(title).collect();
-    if !is_header(&columns, kind) {
+    let header: Vec<String> = record.iter().map(title).collect();
+    if !is_header(&header, kind) {
         return Ok(damaged(OperatorDamage::Header));
     }
+    let columns = titles.map(|title| header.iter().position(|column| column == title));
     // If a quote is not closed, the last row extends to the end of the file.
     let is_open = memchr::memchr_iter(b'"', text).count() % 2 == 1;
     let (mut rows, mut broken, mut first, mut last) = (Vec::new(), 0_u64, 0_u64, None);
@@ -134,8 +131,8 @@ pub(super) fn read<T>(
             let message = format!("more than {MOST_ROWS} rows");
             return Err(Error::new(ErrorKind::LimitExceeded, source.name(), message));
         }
-        let row = Row { columns: &columns, record: &record };
-        let parsed = if is_whole(&record, &columns, kind) { parse(&row) } else { None };
+        let name = if is_whole(&record, &header, kind) { name(&record) } else { None };
+        let parsed = name.and_then(|name| parse(name, columns.map(|column| Cell::of(&record, column))));
         last = Some((line, parsed.is_some()));
         match parsed {
             Some(parsed) => {
@@ -161,6 +158,11 @@ pub(super) fn read<T>(
         _ => (broken > 0).then_some(OperatorDamage::Rows { count: broken, line: first }),
     };
     Ok(OperatorRows { rows, damage })
+}
+
+/// Name of a row, which its first cell holds; `None` if it is empty or too long.
+fn name(record: &ByteRecord) -> Option<&str> {
+    Cell::of(record, Some(0)).text().filter(|name| !name.is_empty() && name.len() <= MOST_NAME)
 }
 
 fn is_header(columns: &[String], kind: TableKind) -> bool {
