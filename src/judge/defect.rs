@@ -5,6 +5,7 @@
 //! task or parameter, or of a metric that diverges earlier.
 
 use std::collections::BTreeMap;
+use std::ops::Bound;
 
 use super::operators::rules::operator;
 use super::performance::culprit::outstanding_rank;
@@ -279,7 +280,11 @@ impl Places {
     /// Lists of the places of observations that may be a cause of one with this kin.
     fn causes(&self, kin: &Kin) -> impl Iterator<Item = &Vec<usize>> {
         let named = kin.causes.iter().filter_map(|name| self.by_name.get(name));
-        named.chain(kin.step.into_iter().flat_map(|step| self.by_step.range(..step).map(|(_, list)| list)))
+        let earlier = kin.step.into_iter().flat_map(|step| {
+            let end = if kin.is_step_shared { Bound::Included(step) } else { Bound::Excluded(step) };
+            self.by_step.range((Bound::Unbounded, end))
+        });
+        named.chain(earlier.map(|(_, list)| list))
     }
 
     /// Keeps only those places of possible consequences of an observation for which `stays` returns true.
@@ -289,8 +294,9 @@ impl Places {
                 list.retain(|place| stays(*place));
             }
         }
-        let Some(behind) = kin.step.and_then(|step| step.checked_add(1)) else { return };
-        for list in self.by_step.range_mut(behind..).map(|(_, list)| list) {
+        let Some(step) = kin.step else { return };
+        let start = if kin.is_step_shared { Bound::Included(step) } else { Bound::Excluded(step) };
+        for list in self.by_step.range_mut((start, Bound::Unbounded)).map(|(_, list)| list) {
             list.retain(|place| stays(*place));
         }
     }
@@ -302,20 +308,23 @@ struct Kin {
     own: Vec<String>,
     causes: Vec<String>,
     consequences: Vec<String>,
-    /// The step of a monitor's row, which any earlier step may have caused, whatever the names.
+    /// The step of a monitor's row or of a curve's onset, which any earlier step may have caused, whatever the names.
     step: Option<u64>,
+    /// Whether an observation of the same step may be related, too.
+    is_step_shared: bool,
 }
 
 impl Kin {
     /// The kin of an observation that may be related to all others of the same name.
     fn from_name(name: String) -> Self {
-        Self { own: vec![name.clone()], causes: vec![name.clone()], consequences: vec![name], step: None }
+        let names = || vec![name.clone()];
+        Self { own: names(), causes: names(), consequences: names(), ..Self::default() }
     }
 }
 
 /// The kin of an observation: those of source, checkpoints and packs have none, those of an evaluation are of its task, and
 /// pooled scores of any of its model's, those of operator tests are of the operator, those of a monitor of its rank or of other
-/// steps; all others of a check may be related.
+/// steps, those of a curve of its metric or of later onsets; all others of a check may be related.
 fn kin(observation: &Observation, check: &Check) -> Kin {
     match units(check, observation) {
         Some(Unit::Operators(_)) => Kin::from_name(operator(&observation.finding).to_owned()),
@@ -327,12 +336,18 @@ fn kin(observation: &Observation, check: &Check) -> Kin {
             } else {
                 (vec![task.clone(), tasks], vec![task.clone()], vec![task, pooled])
             };
-            Kin { own, causes, consequences, step: None }
+            Kin { own, causes, consequences, ..Kin::default() }
         }
         Some(Unit::Monitor(unit)) => {
             Kin { step: step_of_row(&observation.finding), ..Kin::from_name(format!("rank {:?}", unit.rank)) }
         }
-        Some(Unit::Curve(_) | Unit::Dump(_) | Unit::Performance(_)) => Kin::from_name(String::new()),
+        Some(Unit::Curve(unit)) => {
+            let name = format!("{} {:?} {}", unit.run, unit.rank, unit.metric);
+            // What is not about numbers neither begins another curve's defect nor follows from it.
+            let step = unit.first_diverging_step.filter(|_| is_numeric(&observation.finding));
+            Kin { step, is_step_shared: true, ..Kin::from_name(name) }
+        }
+        Some(Unit::Dump(_) | Unit::Performance(_)) => Kin::from_name(String::new()),
         _ => Kin::default(),
     }
 }

@@ -92,7 +92,19 @@ impl WordSearch {
             }
             place += AT_ONCE;
         }
-        (place..text.len()).find(|place| self.has(u64::MAX, text, *place))
+        self.first_at_end(text, place)
+    }
+
+    /// The first place where a word begins among the last ones, of which fewer are left than are tested at once.
+    fn first_at_end(&self, text: &[u8], from: usize) -> Option<usize> {
+        let rest = text.get(from..).unwrap_or_default();
+        // A line break is a word's end, as the end of the text is.
+        let mut padded = [b'\n'; AT_ONCE + 2 * WIDTH];
+        padded.get_mut(..rest.len())?.copy_from_slice(rest);
+        let windows = padded.windows(WIDTH).take(rest.len()).enumerate();
+        windows
+            .map(|(nth, window)| (self.may_begin(window), from + nth))
+            .find_map(|(bits, place)| (bits != 0 && self.has(bits, text, place)).then_some(place))
     }
 
     /// The words, as bits, that may begin with the bytes of `window`.

@@ -59,7 +59,7 @@ impl Builder<'_> {
         let others = self.other_checks(Some(CheckId::Loss), Columns::Limits)?;
         let most = rows_for_leading_check(&others);
         opening.is_marked = !others.is_empty();
-        opening.rows = self.failed_rules()?.into_iter().take(most).chain(others).collect();
+        opening.rows = self.failed_rules(most)?.into_iter().chain(others).collect();
         let head = if is_of_rl(Some(unit)) { "head_levels" } else { "head_against" };
         opening.columns = vec![Value::from(""), self.phrase(head, context! {})?, self.word("head_allowed")?];
         let place = [
@@ -264,8 +264,8 @@ impl Builder<'_> {
         self.writer.phrase("headline_curve_spike", &context).map(Some)
     }
 
-    /// The rules that a curve breaks, the worst first, each with its value and its limit.
-    fn failed_rules(&self) -> Result<Vec<EvidenceRow>> {
+    /// The rules that curves break, the worst first and `most` of them, each with its value and its limit.
+    fn failed_rules(&self, most: usize) -> Result<Vec<EvidenceRow>> {
         let rules = outcomes::rules(self.result).into_iter();
         let mut broken: Vec<_> =
             rules.filter(|rule| rule.check == CheckId::Loss && rule.outcome.verdict >= Verdict::Warn).collect();
@@ -295,6 +295,9 @@ impl Builder<'_> {
                 && one.value.map(|value| value.0.to_bits()) == other.value.map(|value| value.0.to_bits())
         };
         for (nth, rule) in broken.iter().enumerate() {
+            if rows.len() == most {
+                break;
+            }
             let outcome = &rule.outcome;
             // Two metrics of one value, such as a reward and the score that it is made of, are one row.
             let is_told = broken.iter().take(nth).any(|earlier| alike(&earlier.outcome, outcome));

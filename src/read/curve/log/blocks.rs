@@ -84,6 +84,8 @@ pub(super) struct LineValues {
     /// Number of runs of words without a value.
     pub(super) valueless: usize,
     pub(super) unjoined: Unjoined,
+    /// All numbers of a line that holds nothing else.
+    pub(super) alone: Vec<f64>,
 }
 
 /// Key metrics of a line that have no value, and the numbers beside them that have no name.
@@ -105,7 +107,7 @@ impl LineContent {
             return if noise::is_summary(line) { Self::Other } else { Self::Nothing };
         }
         reader.read(line, names);
-        if reader.found.pairs.is_empty() {
+        if Columns::from_reader(line, reader, names).is_some() {
             return Self::Other;
         }
         let values = LineValues::from_reader(line, reader);
@@ -121,6 +123,7 @@ impl LineValues {
             pairs: reader.found.pairs.clone(),
             valueless: reader.found.valueless_words.len(),
             unjoined: Unjoined::default(),
+            alone: Vec::new(),
         }
     }
 
@@ -128,7 +131,10 @@ impl LineValues {
         let names = reader.names_without_value(line, names);
         let unnamed = reader.found.unnamed_beside(&names).iter();
         let values = unnamed.filter_map(|at| reader.tokens.list.get(*at)?.value()).collect();
-        Self { unjoined: Unjoined { names, values }, ..self }
+        let is_alone = self.pairs.is_empty() && self.valueless == 0 && !self.counters.has_counter();
+        let tokens = if is_alone { reader.tokens.list.as_slice() } else { &[] };
+        let alone = tokens.iter().filter_map(|token| token.value()).collect();
+        Self { unjoined: Unjoined { names, values }, alone, ..self }
     }
 }
 
@@ -204,20 +210,10 @@ impl Blocks {
             return None;
         }
         self.ended = self.take_open_record();
-        if self.reader.found.pairs.is_empty() {
-            self.columns = Columns::from_header(line, &self.reader.tokens.list, &mut self.names);
-        }
+        self.columns = Columns::from_reader(line, &self.reader, &mut self.names);
         let mut values = LineValues::from_reader(line, &self.reader);
         if !self.is_surveying {
             values = values.with_unjoined(line, &self.reader, &mut self.names);
-        }
-        if let (Some(_), [_, value], []) =
-            (values.counters.lead, self.reader.tokens.list.as_slice(), values.pairs.as_slice())
-            && let Some(value) = value.value()
-        {
-            // Two columns of numbers, the first of which rises: a step and its loss.
-            values.pairs.push(Pair::new(self.names.place("loss"), value));
-            values.unjoined.values.clear();
         }
         self.plain_line(line, values)
     }
@@ -467,7 +463,6 @@ impl Blocks {
     fn note_unread(&mut self, line: &str, found: LineValues, is_read: bool) {
         let waiting = self.waiting.take();
         let Unjoined { names: mut told, mut values } = found.unjoined;
-        let tokens = &self.reader.tokens.list;
         if !is_read {
             let known = |pair: &&Pair| self.names.get(pair.name).is_some_and(Name::is_key_metric);
             for pair in found.pairs.iter().filter(known) {
@@ -479,18 +474,14 @@ impl Blocks {
             self.waiting = Some(line.to_owned());
             return;
         }
-        let is_number_alone = found.pairs.is_empty() && found.valueless == 0 && !found.counters.has_counter();
         let line: Cow<'_, str> = match waiting {
-            Some(above) if is_number_alone => {
-                values = tokens.iter().filter_map(|token| token.value()).collect();
+            Some(above) if !found.alone.is_empty() => {
+                values = found.alone;
                 told.push(self.names.place(&above));
                 Cow::Owned(format!("{above} / {line}"))
             }
-            _ if is_number_alone && tokens.len() > 1 => {
-                values = tokens.iter().filter_map(|token| token.value()).collect();
-                if values.len() < 2 || values.iter().all(|value| value.fract() == 0.0) {
-                    return;
-                }
+            _ if found.alone.len() > 1 && found.alone.iter().any(|value| value.fract() != 0.0) => {
+                values = found.alone;
                 Cow::Borrowed(line)
             }
             _ => Cow::Borrowed(line),

@@ -2,6 +2,7 @@
 
 use super::counter_words::is_counter;
 use super::names::{Name, Names};
+use super::pairs::Reader;
 use super::tokens::{Gap, Kind, Token};
 use crate::read::curve::lines;
 
@@ -34,8 +35,12 @@ pub(super) struct Columns {
 const MOST: usize = 256;
 
 impl Columns {
-    /// The table whose column names stand in a line; `None` where the line is no header.
-    pub(super) fn from_header(line: &str, tokens: &[Token], names: &mut Names) -> Option<Self> {
+    /// The table whose column names stand in the line that a reader read last; `None` where the line is no header.
+    pub(super) fn from_reader(line: &str, reader: &Reader, names: &mut Names) -> Option<Self> {
+        if reader.found.pairs.is_empty() { Self::from_header(line, &reader.tokens.list, names) } else { None }
+    }
+
+    fn from_header(line: &str, tokens: &[Token], names: &mut Names) -> Option<Self> {
         // A comment may name the columns.
         let (line, tokens) = match tokens.split_first() {
             Some((first, rest)) if first.is_sign(b'#') => (line.trim_start_matches(['#', ' ']), rest),

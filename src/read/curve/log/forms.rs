@@ -76,6 +76,8 @@ struct Form {
     /// Key metrics without a value, and the tokens of the numbers beside them.
     names_without_value: Vec<usize>,
     unnamed: Vec<usize>,
+    /// Tokens of the numbers of a line that holds nothing else.
+    alone: Vec<usize>,
     is_mean: bool,
 }
 
@@ -114,6 +116,8 @@ impl Form {
         let nines = line.bytes().zip(&figures).map(|(byte, figure)| if *figure == 0 { byte } else { b'9' }).collect();
         let may_tell = FactLines::may_hold_fact(&String::from_utf8(nines).ok()?);
         let names_without_value = values.unjoined.names.clone();
+        let numbers = reader.tokens.list.iter().enumerate().filter(|(_, token)| token.value().is_some());
+        let alone = if values.alone.is_empty() { Vec::new() } else { numbers.map(|(at, _)| at).collect() };
         (!may_tell).then(|| Self {
             text: line.as_bytes().to_vec(),
             figures,
@@ -123,6 +127,7 @@ impl Form {
             valueless: values.valueless,
             unnamed: found.unnamed_beside(&names_without_value).to_vec(),
             names_without_value,
+            alone,
             is_mean: known.is_mean,
         })
     }
@@ -145,6 +150,7 @@ impl Form {
             pairs: self.pairs.iter().map(pair).collect(),
             valueless: self.valueless,
             unjoined: Unjoined { names: self.names_without_value.clone(), values },
+            alone: self.alone.iter().filter_map(|at| value(*at)).collect(),
         }
     }
 }

@@ -173,6 +173,19 @@ impl<'l> Walk<'l> {
             };
         }
         self.end_run();
+        if lead.is_some() && self.found.pairs.is_empty() {
+            self.second_column();
+        }
+    }
+
+    /// Names the second of two columns of numbers, the first of which rises: a step and its loss.
+    fn second_column(&mut self) {
+        if let [_, value] = self.tokens
+            && let Some(value) = value.value()
+        {
+            let pair = Pair::new(self.names.place("loss"), value);
+            self.add(pair, Some(1));
+        }
     }
 
     fn token(&self, at: usize) -> Option<Token> {

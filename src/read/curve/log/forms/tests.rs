@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::*;
 
 /// Lines of many programs, with counters, dates, units, ratios and messages in all places.
-const LINES: [&str; 24] = [
+const LINES: [&str; 31] = [
     "step 10 | loss 1.200000 | lr 1.000e-04 | grad_norm 1.0100",
     "2026-05-01 10:11:00,123 - trainer - INFO - 100/20000 | Loss 6.9",
     " [2026-05-01 10:11:12] iteration  10/ 600 | consumed samples: 2560 | elapsed time per iteration (ms): 512.3 | lm loss: 1.1E+01 |",
@@ -28,6 +28,13 @@ const LINES: [&str; 24] = [
     "| epoch   1 |   200/ 2000 batches | lr 0.10 | loss  5.50 |",
     "top5 acc 12.5 f1 0.5 mAP50(B) 0.4 loss_1 2.5",
     "step: 3/0.5 loss: 1,234.5 tokens 12,800",
+    "10 2.5000",
+    "[0] 10/900",
+    "1.5, 2.5, 0.25",
+    "  4.5000",
+    "validation loss at step 10 was",
+    "iteration 12 of 100",
+    "saved model_10.pt after 2.5 s",
 ];
 
 fn known(line: &str, reader: &mut Reader, names: &mut Names) -> LineFacts {
