@@ -56,7 +56,8 @@ pub(crate) fn pair_monitor_rows(
         let counts = |row: &KeyedRow| kinds.contains(&row.key.kind) && !unmerged.contains(&row.key);
         step.rows.into_iter().filter(counts)
     };
-    let mut paired = PairedMonitorRows::default();
+    let most = baseline.rows.len().min(candidate.rows.len());
+    let mut paired = PairedMonitorRows { matched: Vec::with_capacity(most), ..PairedMonitorRows::default() };
     let mut candidate_rows = of_kinds(candidate).peekable();
     // Both sides mostly write the same rows in the same order; other rows are looked up by key.
     let mut elsewhere = Vec::new();
@@ -99,8 +100,12 @@ pub(crate) fn pair_monitor_rows(
 /// once.
 fn in_order(matched: Vec<MonitorRowPair>) -> Vec<MonitorRowPair> {
     let place = |pair: &MonitorRowPair| (pair.key.kind, pair.key.micro_step, pair.order);
+    let by_place = |a: &MonitorRowPair, b: &MonitorRowPair| place(a).cmp(&place(b)).then_with(|| a.key.cmp(&b.key));
+    if matched.is_sorted_by(|a, b| by_place(a, b).is_le()) {
+        return matched;
+    }
     let mut order: Vec<(usize, &MonitorRowPair)> = matched.iter().enumerate().collect();
-    order.sort_by(|(_, a), (_, b)| place(a).cmp(&place(b)).then_with(|| a.key.cmp(&b.key)));
+    order.sort_by(|(_, a), (_, b)| by_place(a, b));
     let order: Vec<usize> = order.into_iter().map(|(at, _)| at).collect();
     let mut matched: Vec<Option<MonitorRowPair>> = matched.into_iter().map(Some).collect();
     order.into_iter().filter_map(|at| matched.get_mut(at)?.take()).collect()

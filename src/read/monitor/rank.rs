@@ -242,6 +242,7 @@ impl RankTables {
             }
             let rows = table.rows(step)?;
             reading.places.reserve(rows.len());
+            reading.step.rows.reserve(rows.len());
             let wanted = rows.into_iter().filter(|row| kind.is_none_or(|kind| kind == row.kind));
             wanted.for_each(|row| reading.add(row));
         }
