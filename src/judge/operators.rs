@@ -14,6 +14,7 @@ pub mod paired;
 pub mod rules;
 mod siblings;
 pub mod table;
+mod told;
 
 use crate::compare::operators::RatioKind;
 use crate::hash::FastMap;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::hash::{FastMap, FastSet};
 use crate::read::pack::PackParameter;
 
 /// Parameters of both sides, paired.
@@ -21,7 +22,7 @@ pub(crate) fn pair_pack_parameters<'a>(
     candidate: &'a [PackParameter],
     prefixes: &BTreeMap<String, String>,
 ) -> PairedParameters<'a> {
-    let mut by_name: BTreeMap<String, &PackParameter> = BTreeMap::new();
+    let mut by_name: FastMap<String, &PackParameter> = FastMap::default();
     for parameter in candidate {
         by_name.entry(rewritten(&parameter.name, prefixes)).or_insert(parameter);
     }
@@ -32,8 +33,7 @@ pub(crate) fn pair_pack_parameters<'a>(
             None => paired.only_baseline.push(&parameter.name),
         }
     }
-    let matched: std::collections::HashSet<&str> =
-        paired.matched.iter().map(|(_, partner)| partner.name.as_str()).collect();
+    let matched: FastSet<&str> = paired.matched.iter().map(|(_, partner)| partner.name.as_str()).collect();
     paired.only_candidate =
         candidate.iter().map(|parameter| parameter.name.as_str()).filter(|name| !matched.contains(name)).collect();
     paired
@@ -60,7 +60,7 @@ impl PairedParameters<'_> {
 pub(super) fn prefix_of(long: &[&str], short: &[&str]) -> Option<String> {
     let first = short.first()?;
     let prefixes = long.iter().filter_map(|name| name.strip_suffix(first)).filter(|prefix| prefix.ends_with('.'));
-    let known: std::collections::HashSet<&str> = long.iter().copied().collect();
+    let known: FastSet<&str> = long.iter().copied().collect();
     let explains = |prefix: &&str| {
         long.len() == short.len() && short.iter().all(|name| known.contains(format!("{prefix}{name}").as_str()))
     };

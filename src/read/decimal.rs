@@ -70,6 +70,12 @@ pub(crate) fn nearest_f64(text: &[u8]) -> Option<f64> {
     Some(if is_negative { -value } else { value })
 }
 
+/// The `f64` of a text, as the standard library reads it.
+#[inline]
+pub(crate) fn parse_f64(text: &str) -> Option<f64> {
+    nearest_f64(text.as_bytes()).or_else(|| text.parse().ok())
+}
+
 /// Digits as one whole number.
 #[derive(Default)]
 struct Digits(u64);

@@ -33,6 +33,7 @@ pub(crate) use content::COPIES;
 pub use content::{AssembledParts, DamageKind, DifferingCopies, Dump, DumpDamage, SharedMask};
 pub use find::recognise;
 pub(crate) use find::{data_folders, is_part_of_dump, tool_dumps};
+pub(crate) use folder::read_each;
 pub use folder::{DumpFolder, DumpFormat, WholeModel};
 pub use plan::AssemblyPlan;
 pub use precision::Precision;

@@ -4,7 +4,10 @@
 //! All rows are read once, in pieces. The searches that multiply rows with each other are bounded: they hold at most
 //! [`MOST_NUMBERS`] numbers of each side in memory, and each takes at most [`MOST_PRODUCTS`] products.
 
+use std::ops::{AddAssign, Mul};
+
 use pulp::Arch;
+use rayon::prelude::*;
 
 use crate::compare::values;
 use crate::error::Result;
@@ -16,6 +19,8 @@ const PIECE: usize = 1 << 18;
 const MOST_NUMBERS: usize = 1 << 23;
 /// Most multiplications that each of the two searches takes.
 const MOST_PRODUCTS: usize = 1 << 28;
+/// Numbers of a row that take as long as what is done for any row.
+const LEAST_WIDTH: usize = 32;
 /// Most rows that are listed.
 const MOST_LISTED: usize = 1000;
 /// Number of nearest neighbours of a row that are compared.
@@ -60,22 +65,24 @@ pub(crate) fn compare_embeddings(baseline: &TensorData, candidate: &TensorData) 
     let mut measure = RowsMeasure { rows, ..RowsMeasure::default() };
     let mut ratios = Vec::new();
     let mut pieces = Pieces::new([baseline, candidate], rows, width);
+    let mut held = Held::new(rows, width);
     while let Some((first, baseline_rows, candidate_rows)) = pieces.next_piece()? {
-        for (place, (b, c)) in baseline_rows.chunks_exact(width).zip(candidate_rows.chunks_exact(width)).enumerate() {
-            measure.take(first + place as u64, b, c, &mut ratios);
+        let products = products(baseline_rows, candidate_rows, width);
+        held.add(baseline_rows, candidate_rows, &products);
+        for (place, products) in products.into_iter().enumerate() {
+            measure.take(first + place as u64, products, &mut ratios);
         }
     }
     measure.length_ratio = crate::median::upper_median(ratios);
-    let held = Held::read([baseline, candidate], rows, width)?;
     measure.is_permuted = 2 * measure.differing_count > rows && held.is_permuted();
     measure.neighbours = held.neighbours();
     Ok(measure)
 }
 
 impl RowsMeasure {
-    /// Adds one row of both sides.
-    fn take(&mut self, place: u64, b: &[f64], c: &[f64], ratios: &mut Vec<f64>) {
-        let (baseline_length, candidate_length, product) = (dot(b, b).sqrt(), dot(c, c).sqrt(), dot(b, c));
+    /// Adds one row of both sides, by its [`products`].
+    fn take(&mut self, place: u64, [own, other, product]: [f64; 3], ratios: &mut Vec<f64>) {
+        let (baseline_length, candidate_length) = (own.sqrt(), other.sqrt());
         if baseline_length == 0.0 && candidate_length == 0.0 {
             self.zero += 1;
             return;
@@ -142,24 +149,42 @@ struct Held {
 }
 
 impl Held {
-    fn read(tensors: [&TensorData; 2], rows: u64, width: usize) -> Result<Self> {
+    fn new(rows: u64, width: usize) -> Self {
         let rows = usize::try_from(rows).unwrap_or(usize::MAX).min(MOST_NUMBERS / width);
-        let side = |tensor: &TensorData| -> Result<Vec<f32>> {
-            let mut numbers = values::first_values(tensor, (rows * width) as u64)?;
-            numbers.chunks_exact_mut(width).for_each(normalise);
-            #[allow(clippy::cast_possible_truncation, reason = "cosines need few digits")]
-            Ok(numbers.into_iter().map(|number| number as f32).collect())
-        };
-        let [baseline, candidate] = tensors;
-        Ok(Self { width, rows, baseline: side(baseline)?, candidate: side(candidate)? })
+        let [baseline, candidate] = [(); 2].map(|()| Vec::with_capacity(rows * width));
+        Self { width, rows, baseline, candidate }
+    }
+
+    /// Adds the next rows of both sides, with their [`products`], as far as there is room.
+    fn add(&mut self, baseline: &[f64], candidate: &[f64], products: &[[f64; 3]]) {
+        let room = self.rows.saturating_sub(self.baseline.len() / self.width);
+        for (at, (rows, held)) in
+            [(baseline, &mut self.baseline), (candidate, &mut self.candidate)].into_iter().enumerate()
+        {
+            for (row, products) in rows.chunks_exact(self.width).zip(products).take(room) {
+                let length = products.get(at).copied().unwrap_or_default().sqrt();
+                let length = if length > 0.0 { length } else { 1.0 };
+                #[allow(clippy::cast_possible_truncation, reason = "cosines need few digits")]
+                held.extend(row.iter().map(|number| (number / length) as f32));
+            }
+        }
     }
 
     /// Evenly spaced sample of the rows, small enough to hold each against all rows.
-    fn sample(&self) -> impl Iterator<Item = usize> {
-        let each = self.rows.saturating_mul(self.width).max(1);
+    fn sample(&self) -> Vec<usize> {
+        let each = self.rows.saturating_mul(self.width.max(LEAST_WIDTH)).max(1);
         let count = (MOST_PRODUCTS / each).clamp(1, self.rows.max(1));
         let step = (self.rows / count).max(1);
-        (0..self.rows).step_by(step)
+        (0..self.rows).step_by(step).collect()
+    }
+
+    /// The products of a row with all rows of a side.
+    fn products(&self, side: &[f32], wanted: &[f32]) -> Vec<f32> {
+        let rows = side.chunks_exact(self.width);
+        Arch::new().dispatch(
+            #[inline(always)]
+            || rows.map(|row| dot(row, wanted)).collect(),
+        )
     }
 
     fn row<'a>(&self, side: &'a [f32], place: usize) -> &'a [f32] {
@@ -170,14 +195,9 @@ impl Held {
     fn is_permuted(&self) -> bool {
         let mut taken = vec![false; self.rows];
         for place in self.sample() {
-            let wanted = self.row(&self.candidate, place);
-            let free = self
-                .baseline
-                .chunks_exact(self.width)
-                .enumerate()
-                .filter(|(other, _)| taken.get(*other) == Some(&false));
-            let best = free.map(|(other, row)| (other, product(row, wanted))).max_by(|a, b| a.1.total_cmp(&b.1));
-            let Some((other, cosine)) = best else { return false };
+            let cosines = self.products(&self.baseline, self.row(&self.candidate, place));
+            let free = cosines.into_iter().enumerate().filter(|(other, _)| taken.get(*other) == Some(&false));
+            let Some((other, cosine)) = free.max_by(|a, b| a.1.total_cmp(&b.1)) else { return false };
             if f64::from(cosine) < LEAST_COSINE {
                 return false;
             }
@@ -192,25 +212,20 @@ impl Held {
     /// rows.
     fn neighbours(&self) -> Option<f64> {
         let count = NEIGHBOURS.min(self.rows.checked_sub(2)?.max(1));
-        let (mut same, mut all) = (0_u32, 0_u32);
-        for place in self.sample() {
-            let (baseline, candidate) =
-                (self.nearest(&self.baseline, place, count), self.nearest(&self.candidate, place, count));
-            same += u32::try_from(baseline.iter().filter(|other| candidate.contains(other)).count()).unwrap_or(0);
-            all += u32::try_from(baseline.len()).unwrap_or(0);
-        }
+        let of_row = |place: usize| {
+            let [baseline, candidate] = [&self.baseline, &self.candidate].map(|side| self.nearest(side, place, count));
+            let same = baseline.iter().filter(|other| candidate.contains(other)).count();
+            [same, baseline.len()].map(|count| u32::try_from(count).unwrap_or(0))
+        };
+        let sum = |[same, all]: [u32; 2], [more_same, more]: [u32; 2]| [same + more_same, all + more];
+        let [same, all] = self.sample().into_par_iter().map(of_row).reduce(|| [0, 0], sum);
         (all > 0).then(|| f64::from(same) / f64::from(all))
     }
 
     /// Rows that are nearest to the row at `place`, without that row itself.
     fn nearest(&self, side: &[f32], place: usize, count: usize) -> Vec<usize> {
-        let wanted = self.row(side, place);
-        let mut all: Vec<(usize, f32)> = side
-            .chunks_exact(self.width)
-            .enumerate()
-            .filter(|(other, _)| *other != place)
-            .map(|(other, row)| (other, product(row, wanted)))
-            .collect();
+        let cosines = self.products(side, self.row(side, place)).into_iter().enumerate();
+        let mut all: Vec<(usize, f32)> = cosines.filter(|(other, _)| *other != place).collect();
         let nearer = |a: &(usize, f32), b: &(usize, f32)| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0));
         if count < all.len() {
             all.select_nth_unstable_by(count, nearer);
@@ -220,19 +235,33 @@ impl Held {
     }
 }
 
-fn normalise(row: &mut [f64]) {
-    let length = dot(row, row).sqrt();
-    if length > 0.0 {
-        row.iter_mut().for_each(|number| *number /= length);
+/// For each row the products of the baseline's with itself, of the candidate's with itself, and of both.
+fn products(baseline: &[f64], candidate: &[f64], width: usize) -> Vec<[f64; 3]> {
+    let rows = baseline.par_chunks_exact(width).zip(candidate.par_chunks_exact(width));
+    let arch = Arch::new();
+    rows.map(|(b, c)| {
+        arch.dispatch(
+            #[inline(always)]
+            || [dot(b, b), dot(c, c), dot(b, c)],
+        )
+    })
+    .collect()
+}
+
+/// The product of two rows. Each lane sums every 32nd number, so that a processor multiplies many at once, and the sum is the same
+/// whichever processor it is.
+#[inline(always)]
+fn dot<T: Copy + Default + AddAssign + Mul<Output = T>>(a: &[T], b: &[T]) -> T {
+    const LANES: usize = 32;
+    let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<LANES>(), b.as_chunks::<LANES>());
+    let mut lanes = [T::default(); LANES];
+    for (a, b) in a.iter().zip(b) {
+        lanes.iter_mut().zip(a.iter().zip(b)).for_each(|(lane, (a, b))| *lane += *a * *b);
     }
-}
-
-fn dot(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(a, b)| a * b).sum()
-}
-
-fn product(a: &[f32], b: &[f32]) -> f32 {
-    a.iter().zip(b).map(|(a, b)| a * b).sum()
+    let mut sum = T::default();
+    a_rest.iter().zip(b_rest).for_each(|(a, b)| sum += *a * *b);
+    lanes.into_iter().for_each(|lane| sum += lane);
+    sum
 }
 
 #[cfg(test)]

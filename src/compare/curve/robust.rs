@@ -1,5 +1,7 @@
 //! Statistics that single outliers do not move.
 
+use pulp::Arch;
+
 use crate::median::upper_median;
 
 /// Width of the rolling median.
@@ -102,6 +104,7 @@ const SORTED: [(usize, usize); 35] = [
 
 /// Passes each value with the rolling median at its place to `take`. Medians of neighbouring whole windows are computed
 /// side by side, in exchanges without a branch.
+#[inline(always)]
 fn with_medians(values: &[f64], mut take: impl FnMut(f64, f64)) {
     let mut next = 0;
     while next < values.len() {
@@ -118,6 +121,7 @@ fn with_medians(values: &[f64], mut take: impl FnMut(f64, f64)) {
 }
 
 /// The medians of [`LANES`] windows, each shifted by one value against the window before it.
+#[inline(always)]
 fn medians(values: &[f64]) -> [f64; LANES] {
     let mut columns = [[0.0; LANES]; WINDOW];
     for (start, column) in columns.iter_mut().enumerate() {
@@ -147,27 +151,37 @@ pub(super) fn spike_places(values: &[f64], deviations: f64, part: f64) -> Vec<us
         return Vec::new();
     }
     let stride = values.len().div_ceil(SAMPLE).max(1);
+    let arch = Arch::new();
     let mut distances = Vec::with_capacity(values.len().div_ceil(stride));
     let mut until_next = 0;
-    with_medians(values, |value, median| {
+    let mut take = |value: f64, median: f64| {
         if until_next == 0 {
             distances.push((value - median).abs());
             until_next = stride;
         }
         until_next -= 1;
-    });
+    };
+    arch.dispatch(
+        #[inline(always)]
+        || with_medians(values, &mut take),
+    );
     // 1.4826 turns a median absolute deviation into the standard deviation of a normal distribution.
     let scatter = deviations * 1.4826 * upper_median(distances).unwrap_or_default();
     let stands_out = |place: &usize| {
         let median = median_at(values, *place);
         values.get(*place).is_some_and(|value| value - median > scatter && value - median > part * median.abs())
     };
-    places_above(values, scatter).into_iter().filter(stands_out).collect()
+    let places = arch.dispatch(
+        #[inline(always)]
+        || places_above(values, scatter),
+    );
+    places.into_iter().filter(stands_out).collect()
 }
 
 /// Places of values that lie above their rolling median by more than `scatter`, and of all values near both ends.
 ///
 /// A value lies as far above a median exactly where it does so above the smaller half of the window, so counting is enough.
+#[inline(always)]
 fn places_above(values: &[f64], scatter: f64) -> Vec<usize> {
     let mut places = Vec::new();
     let mut next = 0;

@@ -20,7 +20,7 @@ use crate::policy::Policy;
 use crate::policy::dump::Refinement;
 use crate::read::dump::name::OpName;
 use crate::read::dump::{
-    AssembledDump, AssembledParts, AssemblyPlan, DumpFolder, DumpFormat, KnownCalls, RankCalls, WholeModel,
+    AssembledDump, AssembledParts, AssemblyPlan, DumpFolder, DumpFormat, KnownCalls, RankCalls, WholeModel, read_each,
 };
 use crate::read::launch::LaunchArguments;
 use crate::result::finding::Finding;
@@ -229,7 +229,8 @@ fn signs(steps: &PerSide<Steps<'_>>, is_declared: bool) -> Result<Option<PerSide
             return Ok(None);
         }
     }
-    let [baseline, candidate] = Side::BOTH.map(|side| readable(&steps[side]).map_err(|error| (side, error)));
+    let of = |side: Side| readable(&steps[side]).map_err(|error| (side, error));
+    let (baseline, candidate) = rayon::join(|| of(Side::Baseline), || of(Side::Candidate));
     Ok(Some(PerSide { baseline: baseline?, candidate: candidate? }))
 }
 
@@ -237,7 +238,7 @@ fn signs(steps: &PerSide<Steps<'_>>, is_declared: bool) -> Result<Option<PerSide
 fn readable(steps: &Steps<'_>) -> Result<LayoutSigns, Error> {
     let of_step = |ranks: &Ranks<'_>| {
         let mut signs = LayoutSigns::new();
-        ranks.values().try_for_each(|folder| folder.read().map(|dump| signs.add(&dump)))?;
+        read_each(ranks.values().copied(), |dump| signs.add(&dump))?;
         Ok(signs)
     };
     let mut tried = steps.values().map(of_step);

@@ -131,6 +131,11 @@ impl JudgedRow {
         }
     }
 
+    /// Its operation, under the name that a dump would give it.
+    pub(super) fn operation(&self) -> String {
+        self.direction.map_or_else(|| self.api.clone(), |direction| format!("{}.{direction}", self.api))
+    }
+
     fn with(self, status: OperatorStatus, reason: RowReason) -> Self {
         Self { status, reason: Some(reason), ..self }
     }

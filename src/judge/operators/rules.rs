@@ -47,7 +47,11 @@ pub(crate) const NUMERIC: [&Rule; 4] = [&INACCURATE, &MAX_RELATIVE, &TOOL_ERROR,
 
 /// Name of a finding's operator: `Functional.gelu.0` of `Functional.gelu.0.backward.output.1`.
 pub fn operator(finding: &Finding) -> &str {
-    let place = finding.place.as_str();
+    operator_of(&finding.place)
+}
+
+/// Name of the operator of a row, by the row's name.
+pub(super) fn operator_of(place: &str) -> &str {
     let end = [".forward", ".backward"].iter().filter_map(|direction| place.find(direction)).min();
     end.and_then(|end| place.get(..end)).unwrap_or(place)
 }

@@ -1,4 +1,4 @@
-//! What other rows of a table say about a finding: the other direction of its operator, and operators of the same kind.
+//! Other rows of a table that bear on a finding: the other direction of its operator, and operators of the same kind.
 
 use std::collections::BTreeMap;
 

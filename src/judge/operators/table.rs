@@ -2,13 +2,11 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use super::arguments::formula_arguments;
 use super::output::{JudgedRow, RowEvidence, RowReason};
-use super::rules::{self, operator};
+use super::rules;
 use super::siblings::ComparedOperators;
-use crate::compare::operators::RatioKind;
+use super::told::ToldRow;
 use crate::judge::apply_policy::{Decision, decide, shown_places};
-use crate::judge::rule::Rule;
 use crate::kind::TensorKind;
 use crate::policy::Policy;
 use crate::read::operators::OperatorStatus;
@@ -76,30 +74,22 @@ pub struct JudgedTest {
 /// Judges a test.
 pub fn judge(named: &NamedTest, content: TestContent, policy: &Policy) -> JudgedTest {
     let TestContent { rows, one_sided, left_out, contradicting, damage } = content;
-    let told: Vec<(usize, Finding)> = rows
-        .iter()
-        .enumerate()
-        .filter_map(|(place, row)| Some((place, with_numbers(about(row)?, row, &named.table))))
-        .collect();
+    let told: Vec<ToldRow<'_>> = rows.iter().enumerate().filter_map(|(place, row)| ToldRow::of(place, row)).collect();
     let decisions: Vec<_> =
-        told.iter().map(|(_, finding)| decide(&finding.code, &finding.place, finding.severity, policy)).collect();
+        told.iter().map(|told| decide(told.rule.code, &told.row.name, told.rule.severity, policy)).collect();
     let (own, behind) = apart(&told, &decisions);
     let first = own.iter().copied().find(|nth| {
-        let is_wrong =
-            |(place, _): &(usize, Finding)| rows.get(*place).is_some_and(|row| row.status == OperatorStatus::Error);
+        let is_wrong = |told: &ToldRow<'_>| told.row.status == OperatorStatus::Error;
         decisions.get(*nth).is_some_and(Decision::counts) && told.get(*nth).is_some_and(is_wrong)
     });
-    let culprit = first.and_then(|nth| {
-        let (place, finding) = told.get(nth)?;
-        Some(culprit(*place, rows.get(*place)?, finding, named))
-    });
-    let of_rows = shown_rows(&told, &decisions, (own, behind), first);
+    let culprit = first.and_then(|nth| Some(culprit(told.get(nth)?, named)));
+    let shown = shown_rows(&told, &decisions, (own, behind), first);
     let counts = counts(&rows);
     let mut findings: Vec<Finding> = damage;
     findings.extend(missing(&one_sided, &findings, &named.table));
-    if !of_rows.is_empty() {
+    if !shown.is_empty() {
         let operators = ComparedOperators::of(&rows);
-        findings.extend(of_rows.into_iter().map(|finding| operators.told(finding)));
+        findings.extend(shown.into_iter().map(|told| operators.told(told.finding(&named.table))));
     }
     findings
         .extend([Side::Baseline, Side::Candidate].into_iter().filter_map(|side| skipped(&rows, side, &named.table)));
@@ -128,42 +118,41 @@ pub fn judge(named: &NamedTest, content: TestContent, policy: &Policy) -> Judged
     JudgedTest { unit, findings, rows, used }
 }
 
-/// Indexes of findings that are independent, and of findings that follow from a waived one about the same operator.
-fn apart(told: &[(usize, Finding)], decisions: &[Decision<'_>]) -> (Vec<usize>, Vec<usize>) {
-    let roots = accepted(told.iter().zip(decisions).map(|((_, finding), decision)| (finding, decision)));
+/// Indexes of rows that are independent, and of rows that follow from a waived one about the same operator.
+fn apart(told: &[ToldRow<'_>], decisions: &[Decision<'_>]) -> (Vec<usize>, Vec<usize>) {
+    let roots = accepted(told.iter().zip(decisions));
     let follows = |nth: &usize| {
-        let (finding, decision) = (told.get(*nth).map(|(_, finding)| finding), decisions.get(*nth));
+        let (told, decision) = (told.get(*nth), decisions.get(*nth));
         decision.is_some_and(Decision::counts)
-            && finding.is_some_and(|finding| finding.is_any(&rules::NUMERIC) && roots.contains(operator(finding)))
+            && told.is_some_and(|told| told.is_numeric() && roots.contains(told.operator()))
     };
     let (behind, own) = (0..told.len()).partition(follows);
     (own, behind)
 }
 
-/// Operators of which a waiver covers a finding about numbers.
-fn accepted<'a>(findings: impl Iterator<Item = (&'a Finding, &'a Decision<'a>)>) -> HashSet<&'a str> {
-    let covered = findings.filter(|(finding, decision)| decision.waiver.is_some() && finding.is_any(&rules::NUMERIC));
-    covered.map(|(finding, _)| operator(finding)).collect()
+/// Operators of which a waiver covers a row about numbers.
+fn accepted<'a>(told: impl Iterator<Item = (&'a ToldRow<'a>, &'a Decision<'a>)>) -> HashSet<&'a str> {
+    let covered = told.filter(|(told, decision)| decision.waiver.is_some() && told.is_numeric());
+    covered.map(|(told, _)| told.operator()).collect()
 }
 
-/// The findings that are shown, in order: independent ones, and those that follow from waived ones that are shown. The latter do not
+/// The rows that are shown, in order: independent ones, and those that follow from waived ones that are shown. The latter do not
 /// displace the former.
-fn shown_rows(
-    told: &[(usize, Finding)],
+fn shown_rows<'a>(
+    told: &[ToldRow<'a>],
     decisions: &[Decision<'_>],
     (own, behind): (Vec<usize>, Vec<usize>),
     first: Option<usize>,
-) -> Vec<Finding> {
+) -> Vec<ToldRow<'a>> {
     let of_own: Vec<Decision<'_>> = own.iter().filter_map(|nth| decisions.get(*nth).copied()).collect();
     let kept: Vec<usize> = first.and_then(|first| own.binary_search(&first).ok()).into_iter().collect();
     let places = shown_places(&of_own, |_| false, MOST_FINDINGS, &kept).into_iter();
     let mut places: Vec<usize> = places.filter_map(|place| own.get(place).copied()).collect();
-    let at = |nth: &usize| told.get(*nth).map(|(_, finding)| finding).zip(decisions.get(*nth));
-    let roots = accepted(places.iter().filter_map(at));
-    let has_root = |nth: &usize| at(nth).is_some_and(|(finding, _)| roots.contains(operator(finding)));
+    let roots = accepted(places.iter().filter_map(|nth| told.get(*nth).zip(decisions.get(*nth))));
+    let has_root = |nth: &usize| told.get(*nth).is_some_and(|told| roots.contains(told.operator()));
     places.extend(behind.into_iter().filter(has_root).take(MOST_FINDINGS));
     places.sort_unstable();
-    places.iter().filter_map(|nth| at(nth).map(|(finding, _)| finding.clone())).collect()
+    places.iter().filter_map(|nth| told.get(*nth).copied()).collect()
 }
 
 /// The account of a test.
@@ -209,77 +198,8 @@ fn counts(rows: &[JudgedRow]) -> StatusCounts {
     }
 }
 
-/// The finding about a row; `None` for a pass and a skip.
-fn about(row: &JudgedRow) -> Option<Finding> {
-    let (rule, reason): (&Rule, &RowReason) = match row.reason.as_ref()? {
-        reason @ RowReason::Ratio { kind: RatioKind::MaxRel, .. } => (&rules::MAX_RELATIVE, reason),
-        reason @ RowReason::Ratio { .. } => (&rules::INACCURATE, reason),
-        reason @ RowReason::NonFinite => (&rules::NON_FINITE, reason),
-        reason @ RowReason::BaselineNonFinite => (&rules::BASELINE_NON_FINITE, reason),
-        reason @ RowReason::Dtype(..) => (&rules::DTYPE_DIFFERS, reason),
-        reason @ RowReason::Elements(_) => (&rules::ELEMENTS_DIFFER, reason),
-        reason @ RowReason::Tool if row.status == OperatorStatus::Error => (&rules::TOOL_ERROR, reason),
-        reason @ RowReason::Tool => (&rules::TOOL_WARNING, reason),
-        reason @ RowReason::Mask => (&rules::MASK, reason),
-    };
-    let finding = Finding::new(rule, &row.name).with("rule", reason.as_str());
-    Some(match reason {
-        RowReason::Ratio { value, limit, .. } => {
-            let finding = with_other_result(finding, row).with("value", *value).with("limit", *limit);
-            match &row.errors {
-                Some(errors) => errors.tell_sizes(finding),
-                None => finding,
-            }
-        }
-        RowReason::Dtype(baseline, candidate) => {
-            finding.with("baseline", baseline.as_str()).with("candidate", candidate.as_str())
-        }
-        RowReason::Elements(share) => finding.with("value", *share).with("limit", 0.0),
-        RowReason::NonFinite => match &row.errors {
-            Some(errors) => errors.tell_broken(finding),
-            None => finding,
-        },
-        RowReason::BaselineNonFinite | RowReason::Tool | RowReason::Mask => finding,
-    })
-}
-
-/// Adds the similarity of an output that is another result, and the arguments that set the operator's formula.
-fn with_other_result(finding: Finding, row: &JudgedRow) -> Finding {
-    let Some(similarity) = row.other_result else { return finding };
-    let arguments = formula_arguments(&operation(row));
-    let finding = finding.with("similarity", similarity);
-    if arguments.is_empty() { finding } else { finding.with("arguments", arguments) }
-}
-
-fn with_numbers(finding: Finding, row: &JudgedRow, table: &str) -> Finding {
-    let mut finding = finding.with("unit", table).with("op", operation(row)).with("api", row.api.as_str());
-    if let Some(direction) = row.direction {
-        finding = finding.with("direction", direction.as_str());
-    }
-    if let Some(output) = row.output {
-        finding = finding.with("output", output);
-    }
-    if let Some(level) = row.level {
-        finding = finding.with("level", level.as_str());
-    }
-    if !row.dtype.is_empty() && !finding.facts.contains_key("candidate") {
-        finding = finding.with("dtype", row.dtype.as_str());
-    }
-    if let Some(shape) = row.errors.as_ref().map(|errors| errors.shape.as_str()).filter(|shape| !shape.is_empty()) {
-        finding = finding.with("shape", shape);
-    }
-    match row.msprobe {
-        Some(msprobe) => finding.with("msprobe", msprobe.as_str()),
-        None => finding,
-    }
-}
-
-/// The operation of a row, under the name that a dump would give it.
-fn operation(row: &JudgedRow) -> String {
-    row.direction.map_or_else(|| row.api.clone(), |direction| format!("{}.{direction}", row.api))
-}
-
-fn culprit(place: usize, row: &JudgedRow, finding: &Finding, named: &NamedTest) -> Culprit {
+fn culprit(told: &ToldRow<'_>, named: &NamedTest) -> Culprit {
+    let ToldRow { place, row, rule, .. } = *told;
     let numbers = match &row.reason {
         Some(RowReason::Ratio { value, limit, .. }) => vec![("value", *value), ("limit", *limit)],
         Some(RowReason::Elements(share)) => vec![("value", *share), ("limit", 0.0)],
@@ -291,9 +211,9 @@ fn culprit(place: usize, row: &JudgedRow, finding: &Finding, named: &NamedTest) 
     let mut culprit = Culprit {
         order: place as u64,
         rank: named.rank,
-        op: operation(row),
+        op: row.operation(),
         tensor: row.name.clone(),
-        code: finding.code.clone(),
+        code: rule.code.to_owned(),
         metrics,
         operator: Some(OperatorCulprit {
             table: named.table.clone(),

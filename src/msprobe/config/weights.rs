@@ -2,11 +2,10 @@
 //!
 //! Only the boolean false is an error; a missing rank, missing steps and disjoint names pass.
 
-use std::collections::HashMap;
-
 use super::exception::Exception;
 use super::sheet::{Sheet, level_of_booleans, step_and_rank};
 use super::value::{relative_difference, same_number};
+use crate::hash::FastMap;
 use crate::msprobe::table::Cell;
 use crate::read::pack::{Checker, Pack, PackParameter};
 
@@ -59,9 +58,9 @@ fn file(
     cmp: &[PackParameter],
     rows: &mut Vec<Vec<Cell<'static>>>,
 ) -> Result<(), Exception> {
-    let on_cmp: HashMap<&str, &PackParameter> =
+    let on_cmp: FastMap<&str, &PackParameter> =
         cmp.iter().map(|parameter| (parameter.name.as_str(), parameter)).collect();
-    let on_bench: HashMap<&str, &PackParameter> =
+    let on_bench: FastMap<&str, &PackParameter> =
         bench.iter().map(|parameter| (parameter.name.as_str(), parameter)).collect();
     for parameter in bench {
         rows.push(match on_cmp.get(parameter.name.as_str()) {

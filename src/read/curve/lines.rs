@@ -277,7 +277,7 @@ pub(super) fn text_of(bytes: &[u8]) -> Cow<'_, str> {
 /// A number as logs write it: `nan`, `inf` and `Infinity` are numbers too, and a figure may be grouped by commas.
 pub(super) fn parse_number(text: &str) -> Option<f64> {
     // Nearly all numbers are plain.
-    decimal::nearest_f64(text.as_bytes()).or_else(|| text.parse().ok()).or_else(|| decorated_number(text))
+    decimal::parse_f64(text).or_else(|| decorated_number(text))
 }
 
 /// The value of a cell: a plain or grouped number, also in a type (`tensor(2.5)`), with a unit (`79.5%`, `2.3 nats`) or a

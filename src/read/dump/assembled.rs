@@ -12,12 +12,10 @@ mod global;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::OnceLock;
 
-use rayon::prelude::*;
-
 use super::builder::{Builder, NewTensor};
 use super::content::{AssembledParts, COPIES, DifferingCopies, Dump, Holders, SharedMask};
 use super::elements::{Elements, Gates};
-use super::folder::{DumpFolder, WholeModel};
+use super::folder::{DumpFolder, WholeModel, read_each};
 use super::masks::shared_mask;
 use super::merge::{self, Merged, Piece, Unmerged, merge};
 use super::name::Direction;
@@ -125,19 +123,16 @@ impl AssembledDump {
         Self { ranks, layout, plan, elements: OnceLock::new() }
     }
 
-    /// Reads the dumps of all ranks, as many at a time as there are cores.
+    /// Reads the dumps of all ranks.
     fn read_ranks(&self) -> Result<Vec<Dump>> {
         let mut dumps: Vec<Dump> = Vec::with_capacity(self.ranks.len());
-        for ranks in self.ranks.chunks(rayon::current_num_threads()) {
-            let read: Vec<Dump> = ranks.par_iter().map(|(_, folder)| folder.read()).collect::<Result<_>>()?;
-            for mut dump in read {
-                // Ranks of the same stage have the same names.
-                if let Some(before) = dumps.last() {
-                    dump.operations.share_names(&before.operations);
-                }
-                dumps.push(dump);
+        read_each(self.ranks.iter().map(|(_, folder)| folder), |mut dump| {
+            // Ranks of the same stage have the same names.
+            if let Some(before) = dumps.last() {
+                dump.operations.share_names(&before.operations);
             }
-        }
+            dumps.push(dump);
+        })?;
         Ok(dumps)
     }
 

@@ -7,11 +7,9 @@ use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use rayon::prelude::*;
-
 use super::builder::{Builder, NewTensor};
 use super::content::{AssembledParts, Dump, Holders};
-use super::folder::{DumpFolder, WholeModel};
+use super::folder::{DumpFolder, WholeModel, read_each};
 use super::merge::{Merged, merge_calls};
 use super::name::{Direction, OpName};
 use super::plan::AssemblyPlan;
@@ -66,7 +64,8 @@ fn counts(operations: &Operations) -> HashMap<String, [usize; 2]> {
 
 impl WholeModel for RankCalls {
     fn read(&self) -> Result<Dump> {
-        let dumps: Vec<Dump> = self.ranks.par_iter().map(|(_, folder)| folder.read()).collect::<Result<_>>()?;
+        let mut dumps: Vec<Dump> = Vec::with_capacity(self.ranks.len());
+        read_each(self.ranks.iter().map(|(_, folder)| folder), |dump| dumps.push(dump))?;
         let mut parts = AssembledParts::new(self.layout.clone(), AssemblyPlan::default());
         let (mut builder, mut holders) = (Builder::default(), Holders::default());
         let indices: Vec<HashMap<&str, usize>> = dumps.iter().map(places).collect();

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use rayon::prelude::*;
+
 use super::content::{DamageKind, Dump};
 use super::shard::Shard;
 use super::tool::Tool;
@@ -65,6 +67,19 @@ pub enum DumpFormat {
     Ptdbg,
     /// Another tool's
     OtherTool(Tool),
+}
+
+/// Reads dumps, as many at a time as there are threads, and passes them on in their order.
+///
+/// # Errors
+/// The first error in their order.
+pub(crate) fn read_each<'d>(folders: impl Iterator<Item = &'d DumpFolder>, mut take: impl FnMut(Dump)) -> Result<()> {
+    let folders: Vec<&DumpFolder> = folders.collect();
+    for some in folders.chunks(rayon::current_num_threads()) {
+        let read: Vec<Result<Dump>> = some.par_iter().map(|folder| folder.read()).collect();
+        read.into_iter().try_for_each(|dump| dump.map(&mut take))?;
+    }
+    Ok(())
 }
 
 impl DumpFolder {

@@ -3,6 +3,8 @@
 use super::value::Json;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::{ByteSource, MemorySource, check_memory};
+use crate::hash::{ByHash, hash_of};
+use crate::read::decimal::parse_f64;
 
 /// Number of bytes read at once.
 pub(super) const BLOCK: usize = 256 * 1024;
@@ -256,13 +258,13 @@ impl<'a> Parser<'a> {
 
     /// Reads a number or a word.
     pub(super) fn scalar(&mut self) -> Result<Json> {
-        // Fast path: most numbers are completely in the buffer.
+        // Fast path: most numbers and words are completely in the buffer.
         let rest = self.buffer.get(self.position..).unwrap_or_default();
         if let Some(run) = rest.iter().position(|byte| !is_of_word(*byte))
-            && let Some(number) = rest.get(..run).and_then(|word| std::str::from_utf8(word).ok()).and_then(short_number)
+            && let Some(value) = rest.get(..run).and_then(short_scalar)
         {
             self.position += run;
-            return Ok(number);
+            return Ok(value);
         }
         let start = self.offset();
         let token = self.word()?;
@@ -419,22 +421,27 @@ fn is_of_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.')
 }
 
-/// Parses a number of common length; `None` for anything else.
-fn short_number(word: &str) -> Option<Json> {
+/// Parses a frequent word, or a number of common length; `None` for anything else.
+fn short_scalar(word: &[u8]) -> Option<Json> {
     const COMMON: usize = 32;
-    let digits = word.strip_prefix('-').unwrap_or(word).as_bytes();
+    match word {
+        b"null" => return Some(Json::Null),
+        b"true" => return Some(Json::Bool(true)),
+        b"false" => return Some(Json::Bool(false)),
+        _ => {}
+    }
+    let digits = word.strip_prefix(b"-").unwrap_or(word);
     if word.len() > COMMON || !digits.first()?.is_ascii_digit() {
         return None;
     }
-    match digits.iter().all(u8::is_ascii_digit) {
-        true => word.parse().ok().map(Json::Int),
-        false => word.parse().ok().map(Json::Float),
-    }
+    let is_whole = digits.iter().all(u8::is_ascii_digit);
+    let text = std::str::from_utf8(word).ok()?;
+    if is_whole { text.parse().ok().map(Json::Int) } else { parse_f64(text).map(Json::Float) }
 }
 
 /// Index of the keys of an object, which avoids a quadratic search for repeated keys in large objects.
 #[derive(Default)]
-struct KeyIndex(std::collections::HashMap<String, usize>);
+struct KeyIndex(ByHash<usize>);
 
 impl KeyIndex {
     /// Objects up to this size are searched without an index.
@@ -443,12 +450,12 @@ impl KeyIndex {
     /// Adds an entry, and returns whether the key was already present.
     fn insert(&mut self, entries: &mut Vec<(String, Json)>, key: String, value: Json) -> bool {
         if entries.len() == Self::SMALL && self.0.is_empty() {
-            self.0.extend(entries.iter().enumerate().map(|(index, (name, _))| (name.clone(), index)));
+            self.0.extend(entries.iter().enumerate().map(|(index, (name, _))| (hash_of(name.as_str()), index)));
         }
         let known = if entries.len() < Self::SMALL {
             entries.iter().position(|(name, _)| *name == key)
         } else {
-            self.0.get(&key).copied()
+            self.0.get(&hash_of(key.as_str())).copied()
         };
         match known.and_then(|index| entries.get_mut(index)) {
             Some(entry) => {
@@ -457,7 +464,7 @@ impl KeyIndex {
             }
             None => {
                 if entries.len() >= Self::SMALL {
-                    self.0.insert(key.clone(), entries.len());
+                    self.0.insert(hash_of(key.as_str()), entries.len());
                 }
                 entries.push((key, value));
                 false

@@ -1,10 +1,9 @@
 //! A JSON value in memory that is reused for the next value, because there are hundreds of thousands of records.
 
-use std::collections::HashMap;
-
 use super::parser::Parser;
 use super::value::Json;
 use crate::error::Result;
+use crate::hash::{ByHash, hash_of};
 
 /// One value of any kind, whose parts share two buffers instead of having their own memory.
 #[derive(Debug, Default)]
@@ -175,7 +174,7 @@ struct Keys {
     /// Index of its first key in [`Tape::keys`].
     first: usize,
     /// Further keys of a large object.
-    many: Option<HashMap<String, usize>>,
+    many: Option<ByHash<usize>>,
 }
 
 impl Keys {
@@ -194,9 +193,10 @@ impl Keys {
             return None;
         }
         let many = self.many.get_or_insert_default();
-        let known = many.get(tape.at(text)).copied();
+        let hash = hash_of(tape.at(text));
+        let known = many.get(&hash).copied();
         if known.is_none() {
-            many.insert(tape.at(text).to_owned(), place);
+            many.insert(hash, place);
         }
         known
     }

@@ -278,7 +278,7 @@ fn number(cell: &str) -> Result<f64, Broken> {
     if cell.is_empty() {
         return Ok(f64::NAN);
     }
-    decimal::nearest_f64(cell.as_bytes()).or_else(|| cell.parse().ok()).ok_or(Broken)
+    decimal::parse_f64(cell).ok_or(Broken)
 }
 
 /// Iterator over the cells of a line. A quoted cell may hold commas.

@@ -8,6 +8,7 @@ use csv::ByteRecord;
 use super::place::TableKind;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::{Budget, ByteSource, read_all};
+use crate::read::decimal::parse_f64;
 
 /// Largest table in bytes. An operator takes about a kilobyte, and a dump of a step has up to some hundred thousand operators.
 const MOST_BYTES: u64 = 256 << 20;
@@ -84,7 +85,7 @@ impl<'a> Cell<'a> {
     pub(super) fn number(self) -> Option<Option<f64>> {
         let Some(cell) = self.text() else { return Some(None) };
         let is_none = cell.is_empty() || ["n/a", "none", "-"].iter().any(|word| cell.eq_ignore_ascii_case(word));
-        if is_none { Some(None) } else { cell.parse().ok().map(Some) }
+        if is_none { Some(None) } else { parse_f64(cell).map(Some) }
     }
 }
 

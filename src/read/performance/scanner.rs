@@ -229,6 +229,10 @@ impl ValueEnd {
                 }
                 continue;
             }
+            if self.depth > 0 {
+                let rest = bytes.get(self.at..).unwrap_or_default();
+                self.at += rest.iter().position(|byte| is_structural(*byte)).unwrap_or(rest.len());
+            }
             let Some(byte) = bytes.get(self.at) else { return Ok(None) };
             match byte {
                 b'"' => {
@@ -258,6 +262,11 @@ impl ValueEnd {
             self.at += 1;
         }
     }
+}
+
+/// Whether a byte outside of texts begins a text, or opens or closes an object or a list. Most bytes do not.
+fn is_structural(byte: u8) -> bool {
+    matches!(byte, b'"' | b'{' | b'}' | b'[' | b']')
 }
 
 /// Bytes between the quotes of a text, with escapes unchanged.
