@@ -280,10 +280,7 @@ impl Places {
     /// Lists of the places of observations that may be a cause of one with this kin.
     fn causes(&self, kin: &Kin) -> impl Iterator<Item = &Vec<usize>> {
         let named = kin.causes.iter().filter_map(|name| self.by_name.get(name));
-        let earlier = kin.step.into_iter().flat_map(|step| {
-            let end = if kin.is_step_shared { Bound::Included(step) } else { Bound::Excluded(step) };
-            self.by_step.range((Bound::Unbounded, end))
-        });
+        let earlier = kin.bound().into_iter().flat_map(|end| self.by_step.range((Bound::Unbounded, end)));
         named.chain(earlier.map(|(_, list)| list))
     }
 
@@ -294,8 +291,7 @@ impl Places {
                 list.retain(|place| stays(*place));
             }
         }
-        let Some(step) = kin.step else { return };
-        let start = if kin.is_step_shared { Bound::Included(step) } else { Bound::Excluded(step) };
+        let Some(start) = kin.bound() else { return };
         for list in self.by_step.range_mut((start, Bound::Unbounded)).map(|(_, list)| list) {
             list.retain(|place| stays(*place));
         }
@@ -319,6 +315,11 @@ impl Kin {
     fn from_name(name: String) -> Self {
         let names = || vec![name.clone()];
         Self { own: names(), causes: names(), consequences: names(), ..Self::default() }
+    }
+
+    /// The last step of possible causes, and the first of possible consequences.
+    fn bound(&self) -> Option<Bound<u64>> {
+        self.step.map(if self.is_step_shared { Bound::Included } else { Bound::Excluded })
     }
 }
 

@@ -19,8 +19,6 @@ const PIECE: usize = 1 << 18;
 const MOST_NUMBERS: usize = 1 << 23;
 /// Most multiplications that each of the two searches takes.
 const MOST_PRODUCTS: usize = 1 << 28;
-/// Numbers of a row that take as long as what is done for any row.
-const LEAST_WIDTH: usize = 32;
 /// Most rows that are listed.
 const MOST_LISTED: usize = 1000;
 /// Number of nearest neighbours of a row that are compared.
@@ -172,7 +170,7 @@ impl Held {
 
     /// Evenly spaced sample of the rows, small enough to hold each against all rows.
     fn sample(&self) -> Vec<usize> {
-        let each = self.rows.saturating_mul(self.width.max(LEAST_WIDTH)).max(1);
+        let each = self.rows.saturating_mul(self.width).max(1);
         let count = (MOST_PRODUCTS / each).clamp(1, self.rows.max(1));
         let step = (self.rows / count).max(1);
         (0..self.rows).step_by(step).collect()

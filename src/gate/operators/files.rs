@@ -23,12 +23,8 @@ pub(super) struct TestedTables {
 impl TestedTables {
     pub(super) fn read(inventory: &Inventory, test: &OperatorTest, side: Side, table: &str) -> Self {
         let of = Reader { inventory, side, table };
-        let (details, results) = rayon::join(
-            || of.rows(test.details.as_ref(), |source| read_details(source)),
-            || of.rows(test.results.as_ref(), |source| read_results(source, TableKind::Results)),
-        );
-        let damage = details.1.into_iter().chain(results.1).collect();
-        Self { details: details.0, results: results.0, damage }
+        let (details, results, damage) = of.tables(test, read_details, TableKind::Results);
+        Self { details, results, damage }
     }
 
     pub(super) fn tables(&self) -> ApiTables<'_> {
@@ -46,12 +42,8 @@ pub(super) struct ComparedTables {
 impl ComparedTables {
     pub(super) fn read(inventory: &Inventory, test: &OperatorTest, table: &str) -> Self {
         let of = Reader { inventory, side: Side::Candidate, table };
-        let (details, results) = rayon::join(
-            || of.rows(test.details.as_ref(), |source| read_compared(source)),
-            || of.rows(test.results.as_ref(), |source| read_results(source, TableKind::ComparedResults)),
-        );
-        let damage = details.1.into_iter().chain(results.1).collect();
-        Self { results: results.0, details: details.0, damage }
+        let (details, results, damage) = of.tables(test, read_compared, TableKind::ComparedResults);
+        Self { results, details, damage }
     }
 }
 
@@ -62,6 +54,20 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
+    /// The rows of both tables of a test, and their damage.
+    fn tables<T: Send>(
+        &self,
+        test: &OperatorTest,
+        read_details: impl Fn(&dyn ByteSource) -> Result<OperatorRows<T>> + Send,
+        results: TableKind,
+    ) -> (Vec<T>, Vec<ApiResult>, Vec<Finding>) {
+        let ((details, first), (results, second)) = rayon::join(
+            || self.rows(test.details.as_ref(), read_details),
+            || self.rows(test.results.as_ref(), |source| read_results(source, results)),
+        );
+        (details, results, first.into_iter().chain(second).collect())
+    }
+
     /// The rows of a table that is there, and its damage.
     fn rows<T>(
         &self,

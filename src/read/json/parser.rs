@@ -452,10 +452,10 @@ impl KeyIndex {
         if entries.len() == Self::SMALL && self.0.is_empty() {
             self.0.extend(entries.iter().enumerate().map(|(index, (name, _))| (hash_of(name.as_str()), index)));
         }
-        let known = if entries.len() < Self::SMALL {
-            entries.iter().position(|(name, _)| *name == key)
-        } else {
-            self.0.get(&hash_of(key.as_str())).copied()
+        let hash = (entries.len() >= Self::SMALL).then(|| hash_of(key.as_str()));
+        let known = match hash {
+            Some(hash) => self.0.get(&hash).copied(),
+            None => entries.iter().position(|(name, _)| *name == key),
         };
         match known.and_then(|index| entries.get_mut(index)) {
             Some(entry) => {
@@ -463,9 +463,7 @@ impl KeyIndex {
                 true
             }
             None => {
-                if entries.len() >= Self::SMALL {
-                    self.0.insert(hash_of(key.as_str()), entries.len());
-                }
+                self.0.extend(hash.map(|hash| (hash, entries.len())));
                 entries.push((key, value));
                 false
             }
