@@ -3,12 +3,14 @@
     python3 benches/large_dump.py FOLDER OPERATIONS [--steps N] [--ranks N] [--renamed]
     /usr/bin/time -v precision-gate compare FOLDER/gpu FOLDER/npu --out FOLDER/out --quiet
 
-Four operations a layer, three values each, every value with statistics of its own; call stacks and module tree beside
-them. The candidate differs by rounding noise everywhere, and by 5 % in one operation in ten thousand. With --renamed every
-operation of the candidate has a name that the baseline does not have, so that none has a partner.
+Four operations a layer, three values each, every value with statistics of its own in 32 bits, as msprobe records them; call
+stacks and module tree beside them. The candidate differs by rounding noise everywhere, and by 5 % in one operation in ten
+thousand. With --renamed every operation of the candidate has a name that the baseline does not have, so that none has a
+partner.
 """
 
 import argparse
+import array
 import json
 import pathlib
 import random
@@ -33,7 +35,7 @@ def operations(count, place, drift, renamed):
     def values(factor):
         largest, norm = numbers.uniform(1, 9), numbers.uniform(50, 900)
         plain = [largest, -largest * numbers.uniform(0.5, 1), numbers.uniform(-0.1, 0.1), norm]
-        return [value * factor * (1 + noise.uniform(-1e-7, 1e-7)) for value in plain]
+        return array.array("f", [value * factor * (1 + noise.uniform(-1e-7, 1e-7)) for value in plain])
 
     for index in range(count):
         name = name_of(index, renamed)

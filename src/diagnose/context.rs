@@ -76,7 +76,7 @@ pub(super) struct Suspect<'a> {
     pub(super) culprit: &'a Culprit,
     /// Position of the operation in the comparison.
     pub(super) order: usize,
-    pub(super) name: OpName,
+    pub(super) name: OpName<'a>,
     pub(super) baseline: Operation<'a>,
     pub(super) candidate: Operation<'a>,
     pub(super) comparison: &'a OperationComparison,

@@ -156,7 +156,7 @@ fn same_misfit(context: &DumpContext<'_>, suspect: &Suspect<'_>) -> Vec<String> 
     const MOST: usize = 3;
     /// Share of the suspect's error from which on a call is as wrong.
     const ALIKE: f64 = 0.25;
-    let kind = |name: &OpName| {
+    let kind = |name: &OpName<'_>| {
         let last = name.base.rsplit('.').nth(1).filter(|_| name.base.split('.').count() > 3).map(str::to_owned);
         (name.function().to_owned(), last)
     };

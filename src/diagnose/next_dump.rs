@@ -132,7 +132,7 @@ fn is_module(op: &str) -> bool {
 }
 
 /// Whether msprobe can be told to collect it: a call by its full name.
-fn is_call(name: &OpName) -> bool {
+fn is_call(name: &OpName<'_>) -> bool {
     let is_pass = matches!(name.direction, Some(Direction::Forward | Direction::Backward));
     is_pass && name.call.is_some() && name.base.contains('.')
 }

@@ -7,6 +7,7 @@ use std::cell::OnceCell;
 
 use rayon::prelude::*;
 
+use crate::compare::dump::OperationComparison;
 use crate::judge::dump::unit::UnitInput;
 use crate::kind::TensorKind;
 use crate::pair::dump::IndexPair;
@@ -40,8 +41,15 @@ pub(super) struct Appearance<'a> {
     pub(super) leaf: Leaf<'a>,
 }
 
-/// Hash of a value's fingerprint, position of the operation in the comparison, and index of the value in it: 16 bytes a value.
-type Place = (u64, u32, u32);
+/// Part of the hash of a value's fingerprint, position of the operation in the comparison, and index of the value in it: 12 bytes a
+/// value.
+type Place = (u32, u32, u32);
+
+/// The lower half of the hash of a fingerprint, which hardly any other one shares.
+#[allow(clippy::cast_possible_truncation, reason = "half of the hash is wanted")]
+fn hash_of(fingerprint: &Fingerprint) -> u32 {
+    crate::hash::hash_of(fingerprint) as u32
+}
 
 /// Places of every traceable value of both sides, in rising order. Several causes ask for them, and most units for none.
 #[derive(Default)]
@@ -57,16 +65,19 @@ impl TracedPlaces {
             Side::Candidate => &self.candidate,
         };
         known.get_or_init(|| {
-            let operations = (0_u32..).zip(&input.comparison.operations).collect::<Vec<_>>();
-            let places = operations.par_iter().flat_map_iter(|(order, comparison)| {
-                let operation = operation_of(input, &comparison.pair, side);
+            let operations = || {
+                let operation = |comparison: &OperationComparison| operation_of(input, &comparison.pair, side);
+                (0_u32..).zip(input.comparison.operations.iter().map(operation))
+            };
+            let values = operations().filter_map(|(_, operation)| operation).map(|operation| operation.leaves.len());
+            let mut places: Vec<Place> = Vec::with_capacity(values.sum());
+            for (order, operation) in operations() {
                 let leaves = operation.into_iter().flat_map(|operation| operation.leaves.iter());
-                (0_u32..).zip(leaves).filter_map(|(index, leaf)| {
+                places.extend((0_u32..).zip(leaves).filter_map(|(index, leaf)| {
                     let fingerprint = leaf.record().as_ref().and_then(fingerprint)?;
-                    Some((crate::hash::hash_of(&fingerprint), *order, index))
-                })
-            });
-            let mut places: Vec<Place> = places.collect();
+                    Some((hash_of(&fingerprint), order, index))
+                }));
+            }
             places.par_sort_unstable();
             places
         })
@@ -89,7 +100,7 @@ impl<'a> Trace<'a> {
     /// Appearances of a value, in the order of the comparison.
     fn appearances(&self, record: &TensorRecord<'_>) -> impl DoubleEndedIterator<Item = Appearance<'a>> + Clone + '_ {
         let wanted = fingerprint(record);
-        let hash = wanted.as_ref().map_or(0, crate::hash::hash_of);
+        let hash = wanted.as_ref().map_or(0, hash_of);
         let from = self.places.partition_point(|(known, ..)| *known < hash);
         let to = self.places.partition_point(|(known, ..)| *known <= hash);
         let places = self.places.get(from..to).filter(|_| wanted.is_some()).unwrap_or_default();

@@ -62,6 +62,9 @@ impl IndexPair {
 pub fn pair_operations(baseline: &Dump, candidate: &Dump, names: &DumpNames) -> Vec<IndexPair> {
     let (left, right) = rayon::join(|| Side::new(baseline, &names.baseline), || Side::new(candidate, &names.candidate));
     let is_of_tool = baseline.tool.is_some() || candidate.tool.is_some();
+    if !is_of_tool && left.has_calls_of(&right) {
+        return right.order.iter().map(|index| IndexPair::new(Some(*index), Some(*index))).collect();
+    }
     let partner = left.by_name(&right).filter(|_| !is_of_tool).unwrap_or_else(|| {
         if is_of_tool {
             return left.by_name_alone(&right);
@@ -158,17 +161,17 @@ fn place(leaf: Leaf<'_>) -> String {
 /// Positions in execution order. Dumps are written in that order but for two kinds of gradients: those saved by hand
 /// are listed early and made after every forward value, and a module's parameter gradients may be listed before the
 /// backward calls that make them.
-fn execution_order(dump: &Dump, names: &[OpName]) -> Vec<usize> {
+fn execution_order(dump: &Dump, names: &[OpName<'_>]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..dump.operations.len()).collect();
     if dump.level == "debug" {
         let is_late = |index: usize| dump.operations.get(index).is_some_and(|one| is_saved_gradient(one.name));
         order.sort_by_key(|index| is_late(*index));
         return order;
     }
-    let mut last_backward: HashMap<String, usize> = HashMap::new();
+    let mut last_backward: HashMap<&str, usize> = HashMap::new();
     for (index, (operation, name)) in dump.operations.iter().zip(names).enumerate() {
         if name.direction == Some(Direction::Backward) {
-            last_backward.insert(name.base.clone(), index);
+            last_backward.insert(name.base, index);
             if let Some(parent) = dump.parents.get(operation.name) {
                 last_backward.insert(OpName::parse(parent).base, index);
             }
@@ -176,7 +179,7 @@ fn execution_order(dump: &Dump, names: &[OpName]) -> Vec<usize> {
     }
     order.sort_by_key(|index| match names.get(*index) {
         Some(name) if name.direction == Some(Direction::ParametersGradient) => {
-            (last_backward.get(&name.base).map_or(*index, |last| *last.max(index)), true)
+            (last_backward.get(name.base).map_or(*index, |last| *last.max(index)), true)
         }
         _ => (*index, false),
     });
@@ -191,7 +194,7 @@ struct Side<'a> {
     dump: &'a Dump,
     /// Translated names; `None` where the dump's own names are paired.
     translated: Option<&'a Translated>,
-    names: Vec<OpName>,
+    names: Vec<OpName<'a>>,
     order: Vec<usize>,
     /// Hash of the code in each stack, without that of the framework.
     codes: Vec<u64>,
@@ -205,7 +208,8 @@ type Partners = HashMap<usize, usize, RandomState>;
 
 impl<'a> Side<'a> {
     fn new(dump: &'a Dump, translated: &'a Option<Translated>) -> Self {
-        let mut names: Vec<OpName> = dump.operations.iter().map(|operation| OpName::parse(operation.name)).collect();
+        let mut names: Vec<OpName<'a>> =
+            dump.operations.iter().map(|operation| OpName::parse(operation.name)).collect();
         let order = execution_order(dump, &names);
         let translated = translated.as_ref();
         if let Some(translated) = translated {
@@ -244,11 +248,33 @@ impl<'a> Side<'a> {
     }
 
     fn index_by_parts(&self) -> HashMap<Parts<'_>, usize> {
-        self.names
-            .iter()
-            .enumerate()
-            .map(|(index, name)| ((name.base.as_str(), name.call, name.direction), index))
-            .collect()
+        self.names.iter().enumerate().map(|(index, name)| ((name.base, name.call, name.direction), index)).collect()
+    }
+
+    /// Whether both sides have the same names in the same order, each called from the same place.
+    fn has_calls_of(&self, candidate: &Side<'_>) -> bool {
+        let calls = self.dump.operations.len();
+        if calls != candidate.dump.operations.len() {
+            return false;
+        }
+        let has_translated_names = self.translated.is_some() || candidate.translated.is_some();
+        let are_names_shared = !has_translated_names && self.dump.operations.has_names_of(&candidate.dump.operations);
+        let are_origins_shared = !has_translated_names && self.has_origins_of(candidate);
+        (0..calls).into_par_iter().all(|index| {
+            (are_names_shared || self.name(index) == candidate.name(index))
+                && (are_origins_shared || self.origin(index) == candidate.origin(index))
+        })
+    }
+
+    /// Whether both sides recorded equal parents and stacks of the same names.
+    fn has_origins_of(&self, candidate: &Side<'_>) -> bool {
+        let has_same_stacks = match (&self.dump.stacks, &candidate.dump.stacks) {
+            (Some(stacks), Some(others)) => stacks.has_names_of(others) && self.codes == candidate.codes,
+            (None, None) => true,
+            _ => false,
+        };
+        let (parents, others) = (&self.dump.parents, &candidate.dump.parents);
+        has_same_stacks && parents.has_names_of(others) && parents.values() == others.values()
     }
 
     /// The partners of all calls by name; `None` unless both sides have the same names, each called from the same place.
@@ -292,7 +318,7 @@ impl<'a> Side<'a> {
     fn key(&self, index: usize, detail: Detail) -> u64 {
         let mut hash = DefaultHasher::new();
         let (Some(operation), Some(name)) = (self.operation(index), self.names.get(index)) else { return 0 };
-        (&name.base, name.direction).hash(&mut hash);
+        (name.base, name.direction).hash(&mut hash);
         if detail.shapes {
             operation.leaves.iter().for_each(|leaf| hash_leaf(leaf, detail, &mut hash));
         }
@@ -486,7 +512,7 @@ fn pair_modules(baseline: &Side<'_>, candidate: &Side<'_>, left: &[usize], right
 }
 
 /// Whether an operation is aligned by itself, instead of following its forward operation.
-fn leads(name: &OpName) -> bool {
+fn leads(name: &OpName<'_>) -> bool {
     !matches!(name.direction, Some(Direction::Backward | Direction::ParametersGradient))
 }
 
@@ -498,14 +524,14 @@ fn follow_forward(baseline: &Side<'_>, candidate: &Side<'_>, partners: &mut Part
         if leads(name) || partners.contains_key(&index) {
             continue;
         }
-        let forward = (name.base.as_str(), name.call, Some(Direction::Forward));
+        let forward = (name.base, name.call, Some(Direction::Forward));
         let partner = match of_candidate.get(&forward).and_then(|forward| partners.get(forward)) {
             Some(partner) => baseline
                 .names
                 .get(*partner)
-                .and_then(|partner| of_baseline.get(&(partner.base.as_str(), partner.call, name.direction))),
+                .and_then(|partner| of_baseline.get(&(partner.base, partner.call, name.direction))),
             None if of_candidate.contains_key(&forward) || of_baseline.contains_key(&forward) => None,
-            None => of_baseline.get(&(name.base.as_str(), name.call, name.direction)),
+            None => of_baseline.get(&(name.base, name.call, name.direction)),
         };
         if let Some(partner) = partner {
             partners.insert(index, *partner);

@@ -57,7 +57,7 @@ struct ModuleOf<'n> {
     chunk: Option<u32>,
     path: &'n str,
     class: &'n str,
-    name: OpName,
+    name: OpName<'n>,
 }
 
 impl<'n> ModuleOf<'n> {

@@ -5,10 +5,6 @@
 //! away than that, the product decides the rounding (after D. Lemire, "Number Parsing at a Gigabyte per Second", 2021). Any
 //! other number gives `None` and is left to the standard library.
 
-/// Largest whole number that still fits 64 bits after one more digit is appended.
-const MOST: u64 = (u64::MAX - 9) / 10;
-/// Largest whole number that still fits 64 bits after eight more digits are appended.
-const MOST_BEFORE_EIGHT: u64 = (u64::MAX - 99_999_999) / 100_000_000;
 /// Number of powers in the table, 10^0 to 10^-54: enough for numbers of 19 digits down to 10^-36.
 const POWERS: usize = 55;
 /// Bits of the significand of an `f64`, including the leading one.
@@ -44,36 +40,77 @@ const fn fifths() -> [(u64, u32); POWERS] {
 /// The `f64` nearest to a plain decimal number (`-2.718`, `1.5e-09`); `None` for a text that the standard library has to read.
 #[inline]
 pub(crate) fn nearest_f64(text: &[u8]) -> Option<f64> {
-    let (is_negative, text) = match text {
-        [b'-', rest @ ..] => (true, rest),
-        _ => (false, text),
-    };
-    let mut digits = Digits::default();
-    let rest = digits.take(text)?;
-    if rest.len() == text.len() {
-        return None;
-    }
-    let (decimals, rest) = match rest {
-        [b'.', rest @ ..] => {
-            let behind = digits.take(rest)?;
-            (rest.len() - behind.len(), behind)
-        }
-        _ => (0, rest),
-    };
-    let exponent = match rest {
-        [] => 0,
-        [b'e' | b'E', rest @ ..] => exponent(rest)?,
-        _ => return None,
-    };
-    let power = usize::try_from(i64::try_from(decimals).ok()? - exponent).ok()?;
-    let value = divided(digits.0, power)?;
-    Some(if is_negative { -value } else { value })
+    let (decimal, rest) = Decimal::take(text)?;
+    if rest.is_empty() { decimal.nearest_f64() } else { None }
 }
 
 /// The `f64` of a text, as the standard library reads it.
 #[inline]
 pub(crate) fn parse_f64(text: &str) -> Option<f64> {
     nearest_f64(text.as_bytes()).or_else(|| text.parse().ok())
+}
+
+/// A decimal number, taken apart.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Decimal {
+    is_negative: bool,
+    /// All its digits as one whole number.
+    digits: u64,
+    /// Power of ten that the digits are divided by.
+    power: i64,
+    /// Whether it has neither a point nor an exponent.
+    is_whole: bool,
+}
+
+impl Decimal {
+    /// Takes the number that a text begins with, and returns the rest; `None` where it begins with none, or with one of more digits
+    /// than fit 64 bits.
+    #[inline]
+    pub(crate) fn take(text: &[u8]) -> Option<(Self, &[u8])> {
+        let (is_negative, text) = match text {
+            [b'-', rest @ ..] => (true, rest),
+            _ => (false, text),
+        };
+        let mut digits = Digits::default();
+        let before_point = digits.take(text)?;
+        if before_point.len() == text.len() {
+            return None;
+        }
+        let (decimals, mut rest) = match before_point {
+            [b'.', rest @ ..] => {
+                let behind = digits.take(rest)?;
+                (rest.len() - behind.len(), behind)
+            }
+            _ => (0, before_point),
+        };
+        let mut power = i64::try_from(decimals).ok()?;
+        if let [b'e' | b'E', behind @ ..] = rest {
+            let (exponent, behind) = exponent(behind)?;
+            (power, rest) = (power - exponent, behind);
+        }
+        let is_whole = rest.len() == before_point.len();
+        Some((Self { is_negative, digits: digits.0, power, is_whole }, rest))
+    }
+
+    /// Its value, if it is a whole number without a point or an exponent that fits; else `None`.
+    #[inline]
+    pub(crate) fn whole(self) -> Option<i64> {
+        let value = i64::try_from(self.digits).ok().filter(|_| self.is_whole)?;
+        Some(if self.is_negative { -value } else { value })
+    }
+
+    /// Whether it has neither a point nor an exponent.
+    #[inline]
+    pub(crate) fn is_whole(self) -> bool {
+        self.is_whole
+    }
+
+    /// The nearest `f64`; `None` where the standard library has to read the text.
+    #[inline]
+    pub(crate) fn nearest_f64(self) -> Option<f64> {
+        let value = divided(self.digits, usize::try_from(self.power).ok()?)?;
+        Some(if self.is_negative { -value } else { value })
+    }
 }
 
 /// Digits as one whole number.
@@ -85,55 +122,62 @@ impl Digits {
     #[inline]
     fn take<'t>(&mut self, text: &'t [u8]) -> Option<&'t [u8]> {
         let mut rest = text;
-        while let Some((group, behind)) = rest.split_first_chunk()
-            && let Some(number) = eight_digits(*group)
-        {
-            if self.0 > MOST_BEFORE_EIGHT {
-                return None;
+        while let Some((group, behind)) = rest.split_first_chunk() {
+            let (number, count) = leading_digits(*group);
+            self.append(number, *POWERS_OF_TEN.get(count)?)?;
+            if count < group.len() {
+                return rest.get(count..);
             }
-            self.0 = self.0 * 100_000_000 + number;
             rest = behind;
         }
         while let [byte, behind @ ..] = rest
             && byte.is_ascii_digit()
         {
-            if self.0 > MOST {
-                return None;
-            }
-            self.0 = self.0 * 10 + u64::from(byte - b'0');
+            self.append(u64::from(byte - b'0'), 10)?;
             rest = behind;
         }
         Some(rest)
     }
+
+    #[inline]
+    fn append(&mut self, number: u64, power: u64) -> Option<()> {
+        self.0 = self.0.checked_mul(power)?.checked_add(number)?;
+        Some(())
+    }
 }
 
-/// The number that eight digits make, computed from all of them at once; `None` where one byte is no digit.
+const POWERS_OF_TEN: [u64; 9] = [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000];
+
+/// The number that the digits at the beginning of eight bytes make, computed from all of them at once, and how many they are.
 #[inline]
-fn eight_digits(text: [u8; 8]) -> Option<u64> {
+fn leading_digits(text: [u8; 8]) -> (u64, usize) {
     const UPPER: u64 = 0xf0f0_f0f0_f0f0_f0f0;
     let word = u64::from_le_bytes(text);
-    // Digits are 0x30 to 0x39: adding 6 leaves their upper halves unchanged.
+    // Digits are 0x30 to 0x39: adding 6 leaves their upper halves unchanged. A carry reaches later bytes only.
     let halves = word & UPPER | (word.wrapping_add(0x0606_0606_0606_0606) & UPPER) >> 4;
-    if halves != 0x3333_3333_3333_3333 {
-        return None;
-    }
+    let others = halves ^ 0x3333_3333_3333_3333;
+    let count = others.trailing_zeros() / 8;
+    // Fewer digits become eight with zeros in front of them.
+    let word = word.checked_shl(u64::BITS - 8 * count).unwrap_or(0);
     // Neighbouring digits are combined to numbers of two digits, then of four, then of eight.
     let two = (word & !UPPER).wrapping_mul(10 << 8 | 1) >> 8 & 0x00ff_00ff_00ff_00ff;
     let four = two.wrapping_mul(100 << 16 | 1) >> 16 & 0x0000_ffff_0000_ffff;
-    Some(four.wrapping_mul(10_000 << 32 | 1) >> 32)
+    (four.wrapping_mul(10_000 << 32 | 1) >> 32, count as usize)
 }
 
-/// The exponent after the letter `e`, of at most three digits.
-fn exponent(text: &[u8]) -> Option<i64> {
-    let (is_negative, digits) = match text {
+/// The exponent that a text behind the letter `e` begins with, of at most three digits, and the rest.
+fn exponent(text: &[u8]) -> Option<(i64, &[u8])> {
+    let (is_negative, text) = match text {
         [b'-', rest @ ..] => (true, rest),
         [b'+', rest @ ..] | rest => (false, rest),
     };
-    if digits.is_empty() || digits.len() > 3 || !digits.iter().all(u8::is_ascii_digit) {
+    let count = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    if !(1..=3).contains(&count) {
         return None;
     }
+    let (digits, rest) = text.split_at_checked(count)?;
     let value = digits.iter().fold(0, |value, byte| value * 10 + i64::from(byte - b'0'));
-    Some(if is_negative { -value } else { value })
+    Some((if is_negative { -value } else { value }, rest))
 }
 
 /// `whole` / 10^`power`, rounded to the nearest `f64`; `None` where the product does not decide the rounding.

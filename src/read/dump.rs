@@ -23,6 +23,7 @@ mod ptdbg;
 mod records;
 mod shard;
 mod stack;
+mod statistics;
 mod tool;
 mod tools;
 

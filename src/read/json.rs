@@ -13,6 +13,7 @@ mod limits;
 mod parser;
 mod tape;
 mod value;
+mod words;
 mod write;
 
 pub use batches::{Batch, Batches};

@@ -27,7 +27,7 @@ pub struct CallMode {
 
 impl CallMode {
     /// The mode of a forward call; `None` for other operations, and where the flag was not recorded.
-    pub(crate) fn from_operation(name: &OpName, operation: Operation<'_>) -> Option<Self> {
+    pub(crate) fn from_operation(name: &OpName<'_>, operation: Operation<'_>) -> Option<Self> {
         let (kind, is_training) = match name.api() {
             "dropout" | "dropout1d" | "dropout2d" | "dropout3d" | "alpha_dropout" | "feature_alpha_dropout" => {
                 let is_training = flag(operation, &["2", "training", "train"])?;

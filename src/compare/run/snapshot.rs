@@ -87,7 +87,7 @@ impl Snapshot {
         found
     }
 
-    fn forward(&mut self, name: &OpName, operation: Operation<'_>) {
+    fn forward(&mut self, name: &OpName<'_>, operation: Operation<'_>) {
         if let Some(module) = module_of(name) {
             for leaf in operation.leaves.iter().filter(|leaf| leaf.kind == TensorKind::Parameter) {
                 let Some(record) = leaf.record() else { continue };
@@ -110,7 +110,7 @@ impl Snapshot {
         }
     }
 
-    fn gradients_of(&mut self, name: &OpName, operation: Operation<'_>) {
+    fn gradients_of(&mut self, name: &OpName<'_>, operation: Operation<'_>) {
         let Some(module) = module_of(name) else { return };
         for leaf in operation.leaves.iter() {
             let Some(record) = leaf.record() else { continue };
@@ -146,7 +146,7 @@ impl Flow {
 }
 
 /// Path of the module of a record, without its class; `None` for other operations.
-pub(super) fn module_of(name: &OpName) -> Option<&str> {
+pub(super) fn module_of<'a>(name: &OpName<'a>) -> Option<&'a str> {
     let below = name.base.strip_prefix("Module.").or_else(|| name.base.strip_prefix("Cell."))?;
     Some(below.rsplit_once('.').map_or("", |(path, _)| path))
 }

@@ -30,9 +30,11 @@ fn operator_evidence(culprit: &Culprit, findings: &[Finding]) -> Option<Statemen
         _ => None,
     };
     let is_same = |finding: &&Finding| {
-        let tested = text(finding, "op").map(|tested| OpName::parse(&tested));
         finding.is_any(errors)
-            && tested.is_some_and(|tested| tested.base == op.base && tested.direction == op.direction)
+            && text(finding, "op").is_some_and(|tested| {
+                let tested = OpName::parse(&tested);
+                tested.base == op.base && tested.direction == op.direction
+            })
     };
     let finding = findings.iter().find(is_same)?;
     let mut evidence = Statement::new("operator-inaccurate").with("op", culprit.op.as_str());

@@ -96,7 +96,7 @@ fn dumped(mut diagnosis: Diagnosis, context: &DumpContext<'_>, suspect: &Suspect
 }
 
 /// The forward call of a backward operation and the line of the user's code that made it.
-fn forward_sign(dump: &Dump, name: &OpName) -> Option<Statement> {
+fn forward_sign(dump: &Dump, name: &OpName<'_>) -> Option<Statement> {
     let names = name.forward_names();
     let forward = dump.operations.iter().find(|operation| names.iter().any(|name| name == operation.name))?;
     let statement = Statement::new("forward-of").with("forward", forward.name);
@@ -137,8 +137,8 @@ fn in_a_gap(diagnosis: Diagnosis, context: &DumpContext<'_>, suspect: &Suspect<'
 
 /// Lines of code of the forward calls on either side of the gap; the gap's code lies between them. A call without a
 /// recorded stack is left out.
-fn gap_places(dump: &Dump, first: &OpName, second: &OpName) -> Vec<String> {
-    let place = |name: &OpName| {
+fn gap_places(dump: &Dump, first: &OpName<'_>, second: &OpName<'_>) -> Vec<String> {
+    let place = |name: &OpName<'_>| {
         let call = name.call.unwrap_or(0);
         let api = frame_of(dump, &format!("{}.{call}.forward", name.base));
         api.or_else(|| frame_of(dump, &format!("{}.forward.{call}", name.base)))

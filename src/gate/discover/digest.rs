@@ -12,10 +12,12 @@ use sha2::{Digest, Sha256};
 use crate::error::Result;
 use crate::fetch::{ByteSource, FileEntry, Files, ReadAheadRoom, Source};
 
-/// Bytes read at once.
-const BLOCK: usize = 1 << 20;
+/// Bytes of a local file that are read at once: few enough to be hashed before they leave a core's own cache.
+const LOCAL_BLOCK: usize = 128 << 10;
+/// Bytes of a remote file that are read at once, by one request.
+const REMOTE_BLOCK: usize = 1 << 20;
 /// A tensor archive's central directory lies in its last bytes.
-const TAIL: u64 = 4096;
+const TAIL: usize = 4096;
 /// Start of the record that ends a zip archive.
 const END_OF_DIRECTORY: &[u8] = b"PK\x05\x06";
 
@@ -92,14 +94,20 @@ impl DigestedFiles {
                 .and_then(|source| with_directory(entry, &source))
                 .unwrap_or_else(|| named(entry).finalize().into()),
             (Extent::Name, _) => named(entry).finalize().into(),
-            (Extent::Content, _) => {
-                opened().map_or_else(|| named(entry), |source| with_content(entry, &source)).finalize().into()
-            }
+            (Extent::Content, _) => opened()
+                .map_or_else(|| named(entry), |source| with_content(entry, &source, self.block()))
+                .finalize()
+                .into(),
         }
     }
 
     fn index(&self, path: &str) -> Option<usize> {
         self.files.list().binary_search_by(|entry| entry.path.as_str().cmp(path)).ok()
+    }
+
+    /// Bytes of a file that are read at once.
+    fn block(&self) -> usize {
+        if self.is_remote() { REMOTE_BLOCK } else { LOCAL_BLOCK }
     }
 
     fn is_remote(&self) -> bool {
@@ -196,7 +204,10 @@ fn named(entry: &FileEntry) -> Sha256 {
 fn with_directory(entry: &FileEntry, source: &Source) -> Option<[u8; 32]> {
     let mut hash = named(entry);
     if !source.is_empty() {
-        let end = block_at(source, source.len().saturating_sub(TAIL))?;
+        let mut end = Vec::new();
+        if !read_block(source, source.len().saturating_sub(TAIL as u64), &mut end, TAIL) {
+            return None;
+        }
         if memchr::memmem::find(&end, END_OF_DIRECTORY).is_some() {
             hash.update(&end);
         }
@@ -204,19 +215,21 @@ fn with_directory(entry: &FileEntry, source: &Source) -> Option<[u8; 32]> {
     Some(hash.finalize().into())
 }
 
-/// Hash of path, length and all bytes. Bytes that cannot be read add nothing; the check that reads the file reports them.
-fn with_content(entry: &FileEntry, source: &Source) -> Sha256 {
-    let mut hash = named(entry);
+/// Hash of path, length and all bytes, `most` of which are read at once. Bytes that cannot be read add nothing; the check that reads
+/// the file reports them.
+fn with_content(entry: &FileEntry, source: &Source, most: usize) -> Sha256 {
+    let (mut hash, mut block) = (named(entry), Vec::new());
     let mut offset = 0;
-    while let Some(block) = block_at(source, offset) {
+    while read_block(source, offset, &mut block, most) {
         hash.update(&block);
         offset += block.len() as u64;
     }
     hash
 }
 
-fn block_at(source: &Source, offset: u64) -> Option<Vec<u8>> {
+/// Reads the bytes from `offset` on into `block`, at most `most`; false at the end, or where they cannot be read.
+fn read_block(source: &Source, offset: u64, block: &mut Vec<u8>, most: usize) -> bool {
     let left = source.len().saturating_sub(offset);
-    let mut block = vec![0; usize::try_from(left).map_or(BLOCK, |left| left.min(BLOCK))];
-    (!block.is_empty() && source.read_at(offset, &mut block).is_ok()).then_some(block)
+    block.resize(usize::try_from(left).map_or(most, |left| left.min(most)), 0);
+    !block.is_empty() && source.read_at(offset, block).is_ok()
 }

@@ -319,6 +319,6 @@ pub(super) fn narrow(culprit: &mut Culprit, pair: &UnitPair<'_>) {
 /// The module's path in the name of its operation.
 fn module_of(operation: &str) -> String {
     let base = OpName::parse(operation).base;
-    let below = base.split_once('.').map_or(base.as_str(), |(_, rest)| rest);
+    let below = base.split_once('.').map_or(base, |(_, rest)| rest);
     below.rsplit_once('.').map_or(below, |(path, _)| path).to_owned()
 }

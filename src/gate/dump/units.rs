@@ -373,6 +373,7 @@ fn read(pair: &UnitPair<'_>) -> Result<(Dump, Dump), Errors> {
             leave_out(&mut baseline, candidate.parts.as_deref());
             leave_out(&mut candidate, baseline.parts.as_deref());
             leave_out_other_shapes(&mut baseline, &mut candidate);
+            candidate.share_names(&baseline);
             Ok((baseline, candidate))
         }
         (baseline, candidate) => {

@@ -72,7 +72,7 @@ pub(super) fn nth_of_line(dump: &Dump, operation: &str) -> Option<[usize; 2]> {
     let stack = stacks.get(&forward)?;
     let is_alike = |other: &&str| {
         let is_same = || stacks.get(other).is_some_and(|other| Arc::ptr_eq(other, stack) || other == stack);
-        other.starts_with(name.base.as_str()) && OpName::parse(other).direction == Some(Direction::Forward) && is_same()
+        other.starts_with(name.base) && OpName::parse(other).direction == Some(Direction::Forward) && is_same()
     };
     let calls: Vec<&str> = dump.operations.iter().map(|operation| operation.name).filter(is_alike).collect();
     let place = calls.iter().position(|call| *call == forward)?;

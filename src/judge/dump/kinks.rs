@@ -38,7 +38,7 @@ pub(super) struct Flips {
     pub(super) carried: f64,
 }
 
-pub(super) fn has_kink(name: &OpName) -> bool {
+pub(super) fn has_kink(name: &OpName<'_>) -> bool {
     name.direction == Some(Direction::Backward) && KINKED.contains(&name.api())
 }
 

@@ -42,6 +42,6 @@ pub(super) fn has_outlier(item: &Item<'_>, limits: ErrorBand) -> bool {
 }
 
 /// Whether the result of a call is discontinuous.
-pub(super) fn result_may_jump(name: &OpName) -> bool {
+pub(super) fn result_may_jump(name: &OpName<'_>) -> bool {
     JUMPING.contains(&name.api())
 }

@@ -12,7 +12,7 @@ use crate::read::dump::name::{Direction, OpName};
 
 /// The error of mean and norm of an updated parameter that such elements explain, if the smallest divisors are within the roundings
 /// of a tensor whose error is `received`; 0 otherwise.
-pub(super) fn explained_error(item: &Item<'_>, items: &[Item<'_>], received: f64, name: &OpName) -> f64 {
+pub(super) fn explained_error(item: &Item<'_>, items: &[Item<'_>], received: f64, name: &OpName<'_>) -> f64 {
     if name.direction != Some(Direction::Forward) || !matches!(name.api(), "addcdiv" | "addcdiv_") {
         return 0.0;
     }

@@ -33,7 +33,7 @@ pub(super) fn input_suspicion(
     before: Upstream,
     limits: ErrorBand,
     items: &[Item<'_>],
-    name: &OpName,
+    name: &OpName<'_>,
     is_leaf: bool,
 ) -> Option<Suspicion> {
     let measured = item.measurement()?;
@@ -138,7 +138,7 @@ fn checksum_severity(measured: &Measurement, limits: ErrorBand) -> Severity {
 
 /// Whether the checksum of an argument was taken while the call was already writing to it: the call may write in place, nothing but
 /// checksums differs, and every output is identical.
-pub(super) fn is_in_place_artefact(items: &[Item<'_>], name: &OpName) -> bool {
+pub(super) fn is_in_place_artefact(items: &[Item<'_>], name: &OpName<'_>) -> bool {
     let mut outputs = items.iter().filter(|item| item.kind == TensorKind::Output).peekable();
     let only_checksums = items
         .iter()
@@ -152,7 +152,7 @@ pub(super) fn is_in_place_artefact(items: &[Item<'_>], name: &OpName) -> bool {
 
 /// Whether a call may write in place: names that end in one underscore, the `__i…__` operators, `__setitem__`, and normalisations
 /// that update running statistics.
-fn may_write_in_place(name: &OpName) -> bool {
+fn may_write_in_place(name: &OpName<'_>) -> bool {
     let api = name.api();
     let in_place_operator = api.starts_with("__i") && api.ends_with("__") && !matches!(api, "__invert__" | "__index__");
     (api.ends_with('_') && !api.ends_with("__"))

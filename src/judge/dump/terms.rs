@@ -33,7 +33,7 @@ struct Gradients {
 
 impl ArrivingGradients {
     /// Remembers what arrives at a backward call.
-    pub(super) fn remember(&mut self, name: &OpName, items: &[Item<'_>]) {
+    pub(super) fn remember(&mut self, name: &OpName<'_>, items: &[Item<'_>]) {
         if name.direction != Some(Direction::Backward) {
             return;
         }
@@ -41,7 +41,7 @@ impl ArrivingGradients {
             return;
         };
         self.norm = self.norm.max(gradients.rms * gradients.elements.sqrt());
-        let known = self.of_call.entry(name.base.clone()).or_default();
+        let known = self.of_call.entry(name.base.to_owned()).or_default();
         known.rms = known.rms.max(gradients.rms);
         known.elements += gradients.elements;
     }
@@ -66,7 +66,7 @@ impl ArrivingGradients {
 
     /// The factor that turns the error of `item` relative to its own scale into one relative to the scale of the terms it
     /// sums: 1 where it sums none, or where they do not cancel.
-    pub(super) fn cancelling_factor(&self, item: &Item<'_>, items: &[Item<'_>], name: &OpName) -> f64 {
+    pub(super) fn cancelling_factor(&self, item: &Item<'_>, items: &[Item<'_>], name: &OpName<'_>) -> f64 {
         let adds_up = matches!(name.direction, Some(Direction::ParametersGradient | Direction::Backward))
             || matches!(name.api(), "sum" | "mean");
         let Some(own) = adds_up.then(|| sized(item)).flatten() else { return 1.0 };
@@ -75,7 +75,7 @@ impl ArrivingGradients {
             if count > 1.0 { terms.rms * count.sqrt() } else { 0.0 }
         };
         let natural = match name.direction {
-            Some(Direction::ParametersGradient) => self.of_call.get(&name.base).copied().map_or(0.0, of_sum),
+            Some(Direction::ParametersGradient) => self.of_call.get(name.base).copied().map_or(0.0, of_sum),
             Some(Direction::Backward) => given(items).map(of_sum).fold(0.0, f64::max),
             _ if name.api() == "sum" => given(items).map(of_sum).fold(0.0, f64::max),
             // A mean is the sum over the number of its terms.

@@ -39,7 +39,7 @@ pub(crate) fn takes_weights(api: &str) -> bool {
 }
 
 /// Whether an input is a weight by its place: trained, and either a vector or an argument of a layer other than its input.
-pub(super) fn is_weight(item: &Item<'_>, name: &OpName) -> bool {
+pub(super) fn is_weight(item: &Item<'_>, name: &OpName<'_>) -> bool {
     let row = item.row_below_operation();
     let is_applied_to = row.ends_with(".input.0") || row.ends_with("_input.0") || row.ends_with(".input.input");
     let is_vector = item.records().iter().flatten().all(|record| record.shape.len() <= 1);
@@ -47,13 +47,13 @@ pub(super) fn is_weight(item: &Item<'_>, name: &OpName) -> bool {
 }
 
 /// Whether an input is the bias of a layer: a trained vector that is added last and enters no gradient of the other inputs.
-pub(super) fn is_bias(item: &Item<'_>, name: &OpName) -> bool {
+pub(super) fn is_bias(item: &Item<'_>, name: &OpName<'_>) -> bool {
     let is_vector = || item.records().iter().flatten().all(|record| record.shape.len() == 1);
     is_input(item.kind) && is_trained(item) && is_layer(name) && is_vector()
 }
 
 /// Whether a call is a product with a weight, to which a bias is added.
-pub(crate) fn is_layer(name: &OpName) -> bool {
+pub(crate) fn is_layer(name: &OpName<'_>) -> bool {
     let holds = |word: &[u8]| name.api().as_bytes().windows(word.len()).any(|part| part.eq_ignore_ascii_case(word));
     holds(b"linear") || holds(b"conv")
 }
@@ -159,14 +159,14 @@ impl StepParameters {
     }
 
     /// Remembers the value of a module's parameter at this call, for the next call of the module in the same step.
-    pub(super) fn remember_use(&mut self, item: &Item<'_>, name: &OpName) {
+    pub(super) fn remember_use(&mut self, item: &Item<'_>, name: &OpName<'_>) {
         if let Some(both) = is_module_parameter(item).then(|| both(item)).flatten() {
             self.0.insert(module_parameter_key(item, name), both);
         }
     }
 
     /// Movement of a module's parameter since the previous call of the module: an optimizer may run between two calls.
-    pub(super) fn movement_of_use(&self, item: &Item<'_>, name: &OpName) -> Option<Movement> {
+    pub(super) fn movement_of_use(&self, item: &Item<'_>, name: &OpName<'_>) -> Option<Movement> {
         if is_module_parameter(item) { self.movement_since(module_parameter_key(item, name), item) } else { None }
     }
 
@@ -193,8 +193,8 @@ fn is_module_parameter(item: &Item<'_>) -> bool {
 }
 
 /// Key of a module's parameter, the same for all calls of the module.
-fn module_parameter_key(item: &Item<'_>, name: &OpName) -> u64 {
-    hash_of(&(&name.base, item.row_below_operation()))
+fn module_parameter_key(item: &Item<'_>, name: &OpName<'_>) -> u64 {
+    hash_of(&(name.base, item.row_below_operation()))
 }
 
 /// Movement of one parameter since the step before: of its maximum, minimum, mean and norm.

@@ -3,6 +3,7 @@
 mod inputs;
 mod memory;
 mod outputs;
+mod recurring;
 
 use std::cell::{Cell, RefCell};
 
@@ -29,6 +30,7 @@ use crate::policy::value::Tolerance;
 use crate::read::dump::name::{Direction, OpName};
 use crate::read::dump::{Dump, Leaf, Operation};
 use crate::verdict::Severity;
+use recurring::Recurring;
 
 /// Follows the errors of a unit through its operations, in execution order.
 pub(super) fn follow(
@@ -45,6 +47,7 @@ pub(super) fn follow(
         baseline,
         candidate,
         context,
+        recurring: Recurring::of(unit, baseline, candidate),
         values: ByHash::default(),
         forward: ByHash::default(),
         inside: ByHash::default(),
@@ -125,6 +128,8 @@ struct Walk<'a> {
     baseline: &'a Dump,
     candidate: &'a Dump,
     context: &'a UnitContext,
+    recurring: Recurring,
+    /// States of values that appear again, by their keys.
     values: ByHash<Upstream>,
     /// Errors and types of a forward call, for its backward call, by hash of base name and call number.
     forward: ByHash<Upstream>,
@@ -228,7 +233,7 @@ impl<'a> Walk<'a> {
             inputs.add(arrived);
         }
         let is_other_node = self.has_refinement(Refinement::OtherDecomposition)
-            && !self.suspected.contains(&hash_of(&(&name.base, name.call)))
+            && !self.suspected.contains(&hash_of(&(name.base, name.call)))
             && name.direction == Some(Direction::Backward)
             && is_other_node(baseline, candidate);
         let loosest = looser_dtype(own, inputs.loosest);
@@ -243,10 +248,10 @@ impl<'a> Walk<'a> {
         self.remember((candidate.name, &name), &items, &leaves, loosest, &inputs, is_other_node);
         let leaves: Box<[LeafFlow]> = leaves.into_iter().flatten().collect();
         if leaves.iter().any(|leaf| leaf.suspicion.is_some()) {
-            self.suspected.insert(hash_of(&(&name.base, name.call)));
+            self.suspected.insert(hash_of(&(name.base, name.call)));
         } else if name.direction == Some(Direction::Forward) && is_layer(&name) {
             // A layer that is wrong forward is as wrong backward, so that its result counts there only if it is a suspect.
-            self.forward.insert(hash_of(&(&name.base, name.call)), kept);
+            self.forward.insert(hash_of(&(name.base, name.call)), kept);
         }
         OperationFlow { input_error: inputs.error, band: band_of_dtype(loosest), leaves, is_other_node }
     }
@@ -284,13 +289,13 @@ impl<'a> Walk<'a> {
     }
 
     /// Errors that reach an operation other than through its inputs.
-    fn upstream_of_context(&self, name: &OpName, full_name: &str) -> Upstream {
+    fn upstream_of_context(&self, name: &OpName<'_>, full_name: &str) -> Upstream {
         let mut inputs = Upstream::NOTHING;
         if matches!(name.direction, Some(Direction::Backward | Direction::ParametersGradient)) {
-            let forward = self.forward.get(&hash_of(&(&name.base, name.call))).copied();
+            let forward = self.forward.get(&hash_of(&(name.base, name.call))).copied();
             inputs.add(forward.unwrap_or(Upstream::NOTHING));
         }
-        if let Some(path) = module_path(&name.base) {
+        if let Some(path) = module_path(name.base) {
             let direction = match name.direction {
                 Some(Direction::ParametersGradient) => Some(Direction::Backward),
                 direction => direction,

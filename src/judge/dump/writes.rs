@@ -42,22 +42,22 @@ const RECEIVERS: [&str; 7] =
     ["irecv", "all_gather", "all_gather_into_tensor", "all_to_all", "all_to_all_single", "reduce_scatter", "gather"];
 
 /// Whether an input is only written to.
-pub(super) fn is_destination(item: &Item<'_>, name: &OpName) -> bool {
+pub(super) fn is_destination(item: &Item<'_>, name: &OpName<'_>) -> bool {
     is_written(item.row_below_operation(), item.kind, name)
 }
 
-fn is_written(row: &str, kind: TensorKind, name: &OpName) -> bool {
+fn is_written(row: &str, kind: TensorKind, name: &OpName<'_>) -> bool {
     is_filled(row, kind, name) || is_forward_input(kind, name) && is_first(row) && WRITERS.contains(&name.api())
 }
 
 /// Whether an input is written as a whole: by a collective, or as the `out` argument of a call.
-fn is_filled(row: &str, kind: TensorKind, name: &OpName) -> bool {
+fn is_filled(row: &str, kind: TensorKind, name: &OpName<'_>) -> bool {
     let is_out = row.contains(".input.out") || row.contains(".kwargs.out");
     let is_received = || is_first(row) && RECEIVERS.contains(&name.api().trim_start_matches('_'));
     is_forward_input(kind, name) && (is_out || is_received())
 }
 
-fn is_forward_input(kind: TensorKind, name: &OpName) -> bool {
+fn is_forward_input(kind: TensorKind, name: &OpName<'_>) -> bool {
     name.direction == Some(Direction::Forward) && kind == TensorKind::Input
 }
 
@@ -67,7 +67,7 @@ fn is_first(row: &str) -> bool {
 
 /// Whether the input of a call that writes in place was recorded after the write on one side and before it on the other; recorders
 /// of modules differ in that. On one side the input equals the output then, and the outputs agree better than the inputs.
-pub(super) fn is_recorded_after(item: &Item<'_>, items: &[Item<'_>], name: &OpName) -> bool {
+pub(super) fn is_recorded_after(item: &Item<'_>, items: &[Item<'_>], name: &OpName<'_>) -> bool {
     let Some(given) = item.measurement().filter(|measured| !measured.is_equal) else { return false };
     // An output that is off as well is judged by itself.
     let is_nearer = |output: &Item<'_>| {

@@ -35,7 +35,7 @@ pub(crate) fn formula_arguments(op: &str) -> Vec<String> {
     let base = OpName::parse(op).base;
     let name = base.rsplit('.').next().unwrap_or_default().to_ascii_lowercase();
     let known = FORMULAS.into_iter().find(|(part, _)| name.contains(part)).map(|(_, arguments)| arguments);
-    let own = known.into_iter().flatten().filter(|argument| takes_argument(&base, argument) != Some(false));
+    let own = known.into_iter().flatten().filter(|argument| takes_argument(base, argument) != Some(false));
     own.map(|argument| (*argument).to_owned()).collect()
 }
 

@@ -14,15 +14,17 @@ use crate::read::dump::{Dump, DumpFormat, Operation};
 pub(super) fn pair(pair: &DumpPair<'_>) -> Vec<RowPair> {
     let debug = pair.format == DumpFormat::MsprobeDebug;
     let matching = pair.matching;
+    if !matching.fuzzy && matching.modules.is_none() && matching.rows.is_empty() && have_same_rows(pair) {
+        let places = compared_operations(pair.candidate, debug)
+            .flat_map(|(index, operation)| (0..operation.leaves.len()).map(move |leaf| ValuePlace::new(index, leaf)));
+        return places.map(|place| RowPair::new(pair, place, Some(place))).collect();
+    }
     let candidate = Side::new(pair.candidate, debug, matching.modules.as_deref());
     let baseline = Side::new(pair.baseline, debug, None);
-    // Rows that are alike stand at one index.
-    let partners = if !matching.fuzzy && matching.modules.is_none() && candidate.has_rows_of(&baseline) {
-        None
-    } else if matching.fuzzy && !debug {
-        Some(in_order(&candidate.fuzzy_keys(), &baseline.fuzzy_keys()))
+    let partners = if matching.fuzzy && !debug {
+        in_order(&candidate.fuzzy_keys(), &baseline.fuzzy_keys())
     } else {
-        Some(by_key(&candidate.keys(debug), &baseline.keys(debug)))
+        by_key(&candidate.keys(debug), &baseline.keys(debug))
     };
     let mapped: HashMap<&str, &str> = matching.rows.iter().map(|(from, to)| (from.as_str(), to.as_str())).collect();
     let by_name: HashMap<String, usize> = match mapped.is_empty() {
@@ -38,13 +40,41 @@ pub(super) fn pair(pair: &DumpPair<'_>) -> Vec<RowPair> {
     };
     let rows = candidate.rows.iter().enumerate();
     rows.map(|(index, row)| {
-        let partner = partners.as_ref().map_or(Some(index), |partners| partners.get(index).copied().flatten());
-        let partner = translated(row).unwrap_or(partner);
+        let partner = translated(row).unwrap_or_else(|| partners.get(index).copied().flatten());
         let baseline = partner.and_then(|partner| baseline.rows.get(partner)).map(|row| row.place);
-        let comparable = |place: &ValuePlace| !matching.rows.is_empty() || same_family(pair, row.place, *place);
-        RowPair { candidate: row.place, baseline: baseline.filter(comparable) }
+        RowPair::new(pair, row.place, baseline)
     })
     .collect()
+}
+
+/// Whether both dumps have the same operations with the same rows in the same order: then each row pairs with its like.
+fn have_same_rows(pair: &DumpPair<'_>) -> bool {
+    let [candidate, baseline] = [&pair.candidate.operations, &pair.baseline.operations];
+    let are_names_shared = candidate.has_names_of(baseline);
+    let are_alike = |(one, other): (Operation<'_>, Operation<'_>)| {
+        let same_row = |leaf: usize| {
+            let [row, like] = [one, other].map(|operation| operation.leaves.row(leaf));
+            row.map(|row| row.below_operation()) == like.map(|row| row.below_operation())
+        };
+        (are_names_shared || one.name == other.name)
+            && one.leaves.len() == other.leaves.len()
+            && (0..one.leaves.len()).all(same_row)
+    };
+    candidate.len() == baseline.len() && candidate.iter().zip(baseline.iter()).all(are_alike)
+}
+
+/// The operations that have rows, with their indices: those with names outside the grammar have none, except in `debug.json`.
+fn compared_operations(dump: &Dump, debug: bool) -> impl Iterator<Item = (usize, Operation<'_>)> {
+    let operations = dump.operations.iter().enumerate();
+    operations.filter(move |(_, operation)| debug || is_compared(operation.name))
+}
+
+impl RowPair {
+    /// The pair of two rows; without a baseline where their types are not compared with each other.
+    fn new(pair: &DumpPair<'_>, candidate: ValuePlace, baseline: Option<ValuePlace>) -> Self {
+        let is_comparable = |place: &ValuePlace| !pair.matching.rows.is_empty() || same_family(pair, candidate, *place);
+        Self { candidate, baseline: baseline.filter(is_comparable) }
+    }
 }
 
 /// The dtype gate: equal texts, or both one of the common float types; across frameworks, both of one family.
@@ -94,15 +124,10 @@ struct Row {
 }
 
 impl<'a> Side<'a> {
-    /// Lists the rows; operations with names outside the grammar have none, except in `debug.json`.
+    /// Lists the rows.
     fn new(dump: &'a Dump, debug: bool, modules: Option<&[(String, String)]>) -> Self {
         let mut side = Self { dump, operations: Vec::new(), rows: Vec::new() };
-        for (index, operation) in dump.operations.iter().enumerate() {
-            if !debug && !is_compared(operation.name) {
-                continue;
-            }
-            side.add(index, operation, modules);
-        }
+        compared_operations(dump, debug).for_each(|(index, operation)| side.add(index, operation, modules));
         side
     }
 
@@ -111,16 +136,6 @@ impl<'a> Side<'a> {
         self.rows.extend((0..operation.leaves.len()).map(|leaf| Row { place: ValuePlace::new(index, leaf), op }));
         let name = operation.name;
         self.operations.push(Op { name, renamed: modules.map_or(Cow::Borrowed(name), |map| rename(name, map)) });
-    }
-
-    /// Whether the rows are those of `other`, in the same order: then each pairs with its like.
-    fn has_rows_of(&self, other: &Self) -> bool {
-        let same_names = |(one, other): (&Op<'_>, &Op<'_>)| one.renamed == other.renamed;
-        let same_rows = |(row, like): (&Row, &Row)| row.op == like.op && self.suffix(row) == other.suffix(like);
-        self.operations.len() == other.operations.len()
-            && self.rows.len() == other.rows.len()
-            && self.operations.iter().zip(&other.operations).all(same_names)
-            && self.rows.iter().zip(&other.rows).all(same_rows)
     }
 
     fn names(&self) -> impl Iterator<Item = String> {
@@ -138,7 +153,7 @@ impl<'a> Side<'a> {
 
     /// The key of every row: its name, with the calls of backward operations numbered by order of appearance.
     fn keys(&self, debug: bool) -> Vec<Key> {
-        let mut order: HashMap<String, u64> = HashMap::new();
+        let mut order: HashMap<&str, u64> = HashMap::new();
         let keys: Vec<Option<String>> = self
             .operations
             .iter()
@@ -146,7 +161,7 @@ impl<'a> Side<'a> {
                 let name = OpName::parse(&op.renamed);
                 let backward = !debug && name.direction == Some(Direction::Backward) && name.call.is_some();
                 backward.then(|| {
-                    let call = order.entry(name.base.clone()).or_default();
+                    let call = order.entry(name.base).or_default();
                     let key = format!("{}.{call}.backward", name.base);
                     *call += 1;
                     key
@@ -180,7 +195,7 @@ pub(super) fn without_call(operation: &str) -> String {
     let name = OpName::parse(operation);
     let is_module = operation.starts_with("Module.") || operation.starts_with("Cell.");
     let path = name.base.rsplit_once('.').map(|(path, _)| path).filter(|_| is_module);
-    format!("{} {:?}", path.unwrap_or(&name.base), name.direction)
+    format!("{} {:?}", path.unwrap_or(name.base), name.direction)
 }
 
 /// Whether msprobe compares an operation: one of the last two parts of its name is a direction, and a name stands

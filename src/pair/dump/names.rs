@@ -70,13 +70,13 @@ impl Side {
         let has_rules = is_candidate && !renaming.operations.is_empty();
         let is_translated = |name: &str| has_rules || name.starts_with("Module.") || name.starts_with("Cell.");
         let names = dump.operations.iter().map(|operation| operation.name).filter(|name| is_translated(name));
-        let bases: HashSet<String> = names.map(|name| OpName::parse(name).base).collect();
+        let bases: HashSet<&str> = names.map(|name| OpName::parse(name).base).collect();
         let classes = bases.iter().filter_map(|base| ModuleName::parse(base));
         let classes = classes.map(|name| (name.path.to_owned(), name.class.to_owned())).collect();
         let explicit = Explicit { renaming, is_candidate, is_across_frameworks, classes };
         let calls = renaming.operations.iter().filter(|_| is_candidate);
         let calls = calls.map(|rule| (rule.from.clone(), rule.to.clone())).collect();
-        let bases = bases.into_iter().map(|base| (explicit.base(&base).into_owned(), base));
+        let bases = bases.into_iter().map(|base| (explicit.base(base).into_owned(), base.to_owned()));
         Self { bases: bases.map(|(to, from)| (from, to)).collect(), wrapper: None, calls }
     }
 
@@ -128,15 +128,15 @@ impl Side {
             return call.clone();
         }
         let base = OpName::parse(name).base;
-        let rest = name.strip_prefix(base.as_str()).unwrap_or_default();
-        self.bases.get(&base).map_or_else(|| name.to_owned(), |base| format!("{base}{rest}"))
+        let rest = name.strip_prefix(base).unwrap_or_default();
+        self.bases.get(base).map_or_else(|| name.to_owned(), |base| format!("{base}{rest}"))
     }
 
     fn translated(&self, dump: &Dump) -> Translated {
         let names: Vec<String> = dump.operations.iter().map(|operation| self.name(operation.name)).collect();
         let parents =
             dump.operations.iter().map(|operation| dump.parents.get(operation.name).map(|one| self.name(one)));
-        let is_wrapper = |name: &String| self.wrapper.as_deref() == Some(OpName::parse(name).base.as_str());
+        let is_wrapper = |name: &String| self.wrapper.as_deref() == Some(OpName::parse(name).base);
         let wrappers = names.iter().enumerate().filter(|(_, name)| is_wrapper(name)).map(|(index, _)| index).collect();
         Translated { parents: parents.collect(), wrappers, names }
     }

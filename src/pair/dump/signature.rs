@@ -73,7 +73,7 @@ impl Signature {
 fn overloads(baseline: Operation<'_>, candidate: Operation<'_>) -> Option<&'static [Signature]> {
     let [left, right] = [baseline, candidate].map(|operation| OpName::parse(operation.name));
     let is_call = left.base == right.base && [left.direction, right.direction] == [Some(Direction::Forward); 2];
-    SIGNATURES.get(left.base.as_str()).filter(|_| is_call).map(Vec::as_slice)
+    SIGNATURES.get(left.base).filter(|_| is_call).map(Vec::as_slice)
 }
 
 /// Whether a function takes an argument of this name; `None` for a function whose signature is not known.
@@ -87,7 +87,7 @@ pub(crate) fn takes_argument(call: &str, name: &str) -> Option<bool> {
 pub(crate) fn argument_of(operation: Operation<'_>, leaf: Leaf<'_>, operations: &Operations) -> Option<String> {
     let name = OpName::parse(operation.name);
     match (name.direction?, leaf.kind) {
-        (Direction::Forward, TensorKind::Input) => argument_name(&name.base, leaf.row.below_operation()),
+        (Direction::Forward, TensorKind::Input) => argument_name(name.base, leaf.row.below_operation()),
         (Direction::Backward, TensorKind::Output) => argument_of_gradient(&name, leaf, operations),
         _ => None,
     }
@@ -111,14 +111,10 @@ const IN_ORDER: [&str; 1] = ["scaled_dot_product_attention"];
 
 /// Name of the argument that a gradient belongs to: the only one of its shape. Hooks give the gradients of some calls in another order
 /// than the arguments, and that of a matrix transposed.
-fn argument_of_gradient(call: &OpName, gradient: Leaf<'_>, operations: &Operations) -> Option<String> {
+fn argument_of_gradient(call: &OpName<'_>, gradient: Leaf<'_>, operations: &Operations) -> Option<String> {
     if IN_ORDER.contains(&call.function()) {
         let position = gradient.row.last_part();
-        return SIGNATURES
-            .get(call.base.as_str())?
-            .first()?
-            .parameter(position)
-            .map(|parameter| parameter.name.to_owned());
+        return SIGNATURES.get(call.base)?.first()?.parameter(position).map(|parameter| parameter.name.to_owned());
     }
     let names = call.forward_names();
     let forward = operations.iter().find(|operation| names.iter().any(|name| name == operation.name))?;
@@ -130,7 +126,7 @@ fn argument_of_gradient(call: &OpName, gradient: Leaf<'_>, operations: &Operatio
     };
     let is_transposed = |other: &[u64]| shape.len() == 2 && other.iter().rev().eq(shape);
     let input = only(&|other| other == shape).or_else(|| only(&is_transposed))?;
-    argument_name(&call.base, input.row.below_operation())
+    argument_name(call.base, input.row.below_operation())
 }
 
 /// The overload that fits both calls; `None` where there is none, or their function is not known.

@@ -172,7 +172,7 @@ impl Builder {
             + size_of_val(spans.as_slice())
             + size_of_val(forms.as_slice())
             + size_of_val(form_of.as_slice())
-            + size_of_val(words.as_slice())
+            + words.bytes()
             + size_of_val(others.as_slice())
     }
 
@@ -190,7 +190,7 @@ impl Builder {
         let values = all(part.operations.form_of.len());
         // If the reservation fails, the column grows as usual.
         let _grows = columns.form_of.try_reserve(values);
-        let _grows = columns.words.try_reserve(values);
+        columns.words.reserve(values, &part.operations.words);
         let _grows = columns.spans.try_reserve(all(part.operations.spans.len()));
         columns.names_mut().reserve(all(part.operations.names.len()), all(part.operations.names.bytes()));
     }
@@ -202,7 +202,8 @@ impl Builder {
         let forms: Vec<u32> = part.forms.into_iter().map(|form| self.known_form(form)).collect();
         let (first, others) = (self.operations.form_of.len(), self.operations.others.len() as u64);
         self.operations.others.extend(part.others);
-        for (index, (form, mut words)) in part.form_of.iter().zip(part.words).enumerate() {
+        for (index, form) in part.form_of.iter().enumerate() {
+            let mut words = part.words.get(index).unwrap_or_default();
             let form = forms.get(*form as usize).copied().unwrap_or(u32::MAX);
             if others > 0
                 && let Some(form) = self.operations.forms.get(form as usize)

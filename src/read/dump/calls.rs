@@ -43,8 +43,8 @@ impl KnownCalls {
     /// Collects the facts from a dump of the side with the whole model, and from one rank of the other side.
     pub fn new(whole: &Dump, part: &Dump) -> Self {
         let [of_whole, of_part] = [whole, part].map(|dump| counts(&dump.operations));
-        let is_shared = |(name, count): &(String, [usize; 2])| of_part.get(name) == Some(count);
-        let names = of_whole.into_iter().filter(is_shared).map(|(name, _)| name).collect();
+        let is_shared = |(name, count): &(&str, [usize; 2])| of_part.get(name) == Some(count);
+        let names = of_whole.into_iter().filter(is_shared).map(|(name, _)| name.to_owned()).collect();
         let leaves = whole.operations.leaves();
         let shapes = leaves.filter_map(|leaf| Some((leaf.row.to_string(), leaf.record()?.shape.to_vec()))).collect();
         Self { names, shapes }
@@ -52,8 +52,8 @@ impl KnownCalls {
 }
 
 /// Number of forward and of backward calls of each name.
-fn counts(operations: &Operations) -> HashMap<String, [usize; 2]> {
-    let mut counts: HashMap<String, [usize; 2]> = HashMap::new();
+fn counts(operations: &Operations) -> HashMap<&str, [usize; 2]> {
+    let mut counts: HashMap<&str, [usize; 2]> = HashMap::new();
     for operation in operations.iter().filter(|operation| !operation.name.starts_with("Distributed.")) {
         let parsed = OpName::parse(operation.name);
         let [forward, backward] = counts.entry(parsed.base).or_default();
@@ -70,7 +70,7 @@ impl WholeModel for RankCalls {
         let (mut builder, mut holders) = (Builder::default(), Holders::default());
         let indices: Vec<HashMap<&str, usize>> = dumps.iter().map(places).collect();
         for operation in dumps.first().map(|dump| &dump.operations).into_iter().flat_map(Operations::iter) {
-            if !self.known.names.contains(&OpName::parse(operation.name).base) {
+            if !self.known.names.contains(OpName::parse(operation.name).base) {
                 parts.unmerged += operation.leaves.iter().filter(|leaf| leaf.record().is_some()).count() as u64;
                 continue;
             }

@@ -76,17 +76,23 @@ impl PackedTexts {
 }
 
 /// Map from names to values that keeps only the 64-bit hash of each name. The names themselves are kept in the operations. Two
-/// names share a hash about once in a million dumps. A name costs 16 bytes.
+/// names share a hash about once in a million dumps. A name costs 12 bytes, which dumps of the same names share.
 #[derive(Clone, Debug)]
 pub struct ByName<T> {
-    /// Hash of each name and index of its value, sorted by hash.
-    places: Vec<(u64, u32)>,
+    names: Arc<HashedNames>,
     values: Vec<T>,
+}
+
+/// Hash of each name, sorted, and the index of its value.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct HashedNames {
+    hashes: Vec<u64>,
+    values: Vec<u32>,
 }
 
 impl<T> Default for ByName<T> {
     fn default() -> Self {
-        Self { places: Vec::new(), values: Vec::new() }
+        Self { names: Arc::default(), values: Vec::new() }
     }
 }
 
@@ -98,11 +104,13 @@ impl<T> ByName<T> {
 
     /// Index of the value with the hash `wanted`. Hashes are spread evenly, so the search starts at the expected position.
     fn index_of(&self, wanted: u64) -> Option<u32> {
-        let guess = (u128::from(wanted) * self.places.len() as u128) >> 64;
+        let HashedNames { hashes, values } = self.names.as_ref();
+        let guess = (u128::from(wanted) * hashes.len() as u128) >> 64;
         let guess = usize::try_from(guess).unwrap_or(0);
-        let before = self.places.get(..guess)?.iter().rev().take_while(|(hash, _)| *hash >= wanted).count();
-        let from = self.places.get(guess - before..)?;
-        from.iter().find(|(hash, _)| *hash >= wanted).filter(|(hash, _)| *hash == wanted).map(|(_, index)| *index)
+        let before = hashes.get(..guess)?.iter().rev().take_while(|hash| **hash >= wanted).count();
+        let first = guess - before;
+        let place = first + hashes.get(first..)?.iter().position(|hash| *hash >= wanted)?;
+        if hashes.get(place) == Some(&wanted) { values.get(place).copied() } else { None }
     }
 
     /// Index of the value of `name` among [`values`](Self::values).
@@ -117,37 +125,52 @@ impl<T> ByName<T> {
 
     /// Whether no name has a value.
     pub fn is_empty(&self) -> bool {
-        self.places.is_empty()
+        self.names.hashes.is_empty()
+    }
+
+    /// Shares the names with `other` if they are the same and have values of the same indices.
+    pub(super) fn share_names(&mut self, other: &Self) {
+        if self.names == other.names {
+            self.names = Arc::clone(&other.names);
+        }
+    }
+
+    /// Whether the names are shared with `other`.
+    pub(crate) fn has_names_of(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.names, &other.names)
     }
 }
 
 /// A [`ByName`] that is being filled.
-pub(super) struct ByNameBuilder<T>(ByName<T>);
+pub(super) struct ByNameBuilder<T> {
+    /// Hash of each name and index of its value.
+    places: Vec<(u64, u32)>,
+    values: Vec<T>,
+}
 
 impl<T> Default for ByNameBuilder<T> {
     fn default() -> Self {
-        Self(ByName::default())
+        Self { places: Vec::new(), values: Vec::new() }
     }
 }
 
 impl<T> ByNameBuilder<T> {
     /// Adds a value and returns its index, to be assigned to names.
     pub(super) fn add_value(&mut self, value: T) -> u32 {
-        self.0.values.push(value);
-        u32::try_from(self.0.values.len() - 1).unwrap_or(u32::MAX)
+        self.values.push(value);
+        u32::try_from(self.values.len() - 1).unwrap_or(u32::MAX)
     }
 
     /// Assigns the value at `index` to `name`. If a name is assigned several times, the last one counts, as in Python.
     pub(super) fn assign(&mut self, name: &str, index: u32) {
-        self.0.places.push((hash_of(name), index));
+        self.places.push((hash_of(name), index));
     }
 
     pub(super) fn finish(mut self) -> ByName<T> {
-        let places = &mut self.0.places;
-        places.reverse();
-        places.sort_by_key(|(hash, _)| *hash);
-        places.dedup_by_key(|(hash, _)| *hash);
-        places.shrink_to_fit();
-        self.0
+        self.places.reverse();
+        self.places.sort_by_key(|(hash, _)| *hash);
+        self.places.dedup_by_key(|(hash, _)| *hash);
+        let (hashes, values) = self.places.into_iter().unzip();
+        ByName { names: Arc::new(HashedNames { hashes, values }), values: self.values }
     }
 }

@@ -43,6 +43,15 @@ impl Dump {
         (is_mindspore(self) != is_mindspore(candidate)).then(|| [self, candidate].map(Self::framework_name))
     }
 
+    /// Shares with `other` the names that both have: those of operations, and of operations with stacks and parents.
+    pub(crate) fn share_names(&mut self, other: &Self) {
+        self.operations.share_names(&other.operations);
+        self.parents.share_names(&other.parents);
+        if let (Some(stacks), Some(others)) = (&mut self.stacks, &other.stacks) {
+            stacks.share_names(others);
+        }
+    }
+
     fn framework_name(&self) -> &str {
         match self.framework.as_str() {
             "pytorch" => "PyTorch",

@@ -5,7 +5,6 @@
 
 use std::borrow::Cow;
 use std::collections::hash_map::Entry;
-use std::fmt::{self, Write as _};
 
 use rayon::prelude::*;
 
@@ -278,11 +277,21 @@ impl<'a> Properties<'a> {
 
 impl Walk<'_> {
     /// Calls `act` with a row name that is extended by `part`.
-    fn below(&mut self, part: impl fmt::Display, act: impl FnOnce(&mut Self)) {
+    fn below(&mut self, part: &str, act: impl FnOnce(&mut Self)) {
         let len = self.row.len();
-        let _ = write!(self.row, ".{part}");
+        self.row.push('.');
+        self.row.push_str(part);
         act(self);
         self.row.truncate(len);
+    }
+
+    /// Calls `act` with a row name that is extended by an index.
+    fn below_index(&mut self, index: usize, act: impl FnOnce(&mut Self)) {
+        const FEW: [&str; 10] = ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"];
+        match FEW.get(index) {
+            Some(part) => self.below(part, act),
+            None => self.below(&index.to_string(), act),
+        }
     }
 
     fn item(&mut self, item: Item<'_>, kind: TensorKind, depth: usize) {
@@ -295,7 +304,7 @@ impl Walk<'_> {
                 if self.without_index {
                     self.item(item, kind, depth + 1);
                 } else {
-                    self.below(index, |walk| walk.item(item, kind, depth + 1));
+                    self.below_index(index, |walk| walk.item(item, kind, depth + 1));
                 }
             }
         } else if let Some(entries) = item.entries() {

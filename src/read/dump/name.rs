@@ -24,10 +24,10 @@ pub enum Direction {
 }
 
 /// Parts of an operation's name.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct OpName {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct OpName<'a> {
     /// The name without call number and direction: `Functional.linear`, `Module.layers.0.fc.Linear`.
-    pub base: String,
+    pub base: &'a str,
     /// Number of the call, counted from 0 per name and step; `None` if the name has none.
     pub call: Option<u64>,
     /// Direction in which it ran; `None` if the name does not follow the grammar.
@@ -39,45 +39,42 @@ pub(crate) fn is_module(name: &str) -> bool {
     ["Module.", "Cell.", "Module_", "Cell_"].iter().any(|start| name.starts_with(start))
 }
 
-impl OpName {
+impl<'a> OpName<'a> {
     /// Name of the called function or class: `linear` for `Functional.linear`, the class for a module.
-    pub(crate) fn api(&self) -> &str {
-        self.base.rsplit('.').next().unwrap_or(&self.base)
+    pub(crate) fn api(&self) -> &'a str {
+        self.base.rsplit('.').next().unwrap_or(self.base)
     }
 
     /// Name of the called function, of a base whose parts are joined by dots or underscores: `linear` for `Functional_linear` too.
-    pub(crate) fn function(&self) -> &str {
+    pub(crate) fn function(&self) -> &'a str {
         match self.base.rsplit_once('.') {
             Some((_, function)) => function,
-            None => self.base.split_once('_').map_or(&self.base, |(_, function)| function),
+            None => self.base.split_once('_').map_or(self.base, |(_, function)| function),
         }
     }
 
     /// The path of a module, such as `layers.2.mlp` for `Module.layers.2.mlp.MLP.forward.0`; `None` for a name of another form.
-    pub(crate) fn module_path(&self) -> Option<&str> {
+    pub(crate) fn module_path(&self) -> Option<&'a str> {
         // Behind the path stands the class.
         Some(self.base.split_once('.')?.1.rsplit_once('.')?.0)
     }
 
     /// The names that the forward call of this call can have: of a function, of a module, and of an old dump.
     pub(crate) fn forward_names(&self) -> [String; 3] {
-        let (base, call) = (&self.base, self.call.unwrap_or(0));
+        let (base, call) = (self.base, self.call.unwrap_or(0));
         [format!("{base}.{call}.forward"), format!("{base}.forward.{call}"), format!("{base}_{call}_forward")]
     }
 
     /// Splits `name` into its parts.
-    pub(crate) fn parse(name: &str) -> Self {
-        Self::parse_joined(name, '.').or_else(|| Self::parse_joined(name, '_')).unwrap_or_else(|| Self {
-            base: name.to_owned(),
-            call: None,
-            direction: None,
-        })
+    pub(crate) fn parse(name: &'a str) -> Self {
+        let parsed = Self::parse_joined(name, '.').or_else(|| Self::parse_joined(name, '_'));
+        parsed.unwrap_or(Self { base: name, call: None, direction: None })
     }
 
-    fn parse_joined(name: &str, separator: char) -> Option<Self> {
+    fn parse_joined(name: &'a str, separator: char) -> Option<Self> {
         let (head, last) = name.rsplit_once(separator)?;
         if let Some((base, direction)) = last_call(last).and_then(|_| direction_at_end(head, separator)) {
-            return Some(Self { base: base.to_owned(), call: last_call(last), direction: Some(direction) });
+            return Some(Self { base, call: last_call(last), direction: Some(direction) });
         }
         let (before, direction) = direction_at_end(name, separator)?;
         let (base, call) = match before.rsplit_once(separator) {
@@ -86,7 +83,7 @@ impl OpName {
             }
             _ => (before, None),
         };
-        Some(Self { base: base.to_owned(), call, direction: Some(direction) })
+        Some(Self { base, call, direction: Some(direction) })
     }
 }
 
@@ -132,7 +129,7 @@ mod tests {
             ("", "", None, None),
         ] {
             let parsed = OpName::parse(name);
-            assert_eq!((parsed.base.as_str(), parsed.call, parsed.direction), (base, call, direction), "{name}");
+            assert_eq!((parsed.base, parsed.call, parsed.direction), (base, call, direction), "{name}");
         }
     }
 

@@ -1,8 +1,8 @@
 //! Records of a dump, stored in columns.
 //!
 //! A dump has millions of values but few forms: the same argument of the same layer appears once per call. A form (place in the
-//! call, element type, shape ...) is stored once. A value stores the index of its form and its four statistics, 36 bytes, and its
-//! checksum with 8 more bytes if there is one. [`Operation`], [`Leaf`] and [`TensorRecord`] are views into the columns, created on
+//! call, element type, shape ...) is stored once. A value stores the index of its form and its four statistics, 24 bytes, or 40 if
+//! 32 bits do not hold them, and its checksum with 8 more bytes if there is one. [`Operation`], [`Leaf`] and [`TensorRecord`] are views into the columns, created on
 //! demand.
 
 use std::borrow::Cow;
@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use super::compact::PackedTexts;
 use super::precision::Precision;
+use super::statistics::StatisticWords;
 use crate::dtype::Dtype;
 use crate::kind::TensorKind;
 use crate::read::json::Json;
@@ -27,7 +28,7 @@ pub struct Operations {
     pub(super) form_of: Vec<u32>,
     /// Largest, smallest and mean value and 2-norm of each value, encoded as [`Tag`] says. A plain value has its index in `others` in
     /// the first word.
-    pub(super) words: Vec<[u64; 4]>,
+    pub(super) words: StatisticWords,
     /// Checksum of each value, empty if it has none; no entries if no value has a checksum.
     pub(super) checksums: PackedTexts,
     /// Plain values, and statistics that are neither numbers nor booleans.
@@ -254,6 +255,11 @@ impl Operations {
         }
     }
 
+    /// Whether the names of operations are shared with `other`.
+    pub(crate) fn has_names_of(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.names, &other.names)
+    }
+
     /// Releases memory that was reserved for more values.
     pub(super) fn shrink_to_fit(&mut self) {
         self.names_mut().shrink_to_fit();
@@ -275,7 +281,7 @@ impl Operations {
     }
 
     fn value<'a>(&'a self, body: &'a Body, index: usize) -> Option<LeafValue<'a>> {
-        let [max, min, mean, norm] = *self.words.get(index)?;
+        let [max, min, mean, norm] = self.words.get(index)?;
         Some(match body {
             Body::Null => LeafValue::Null,
             Body::Damaged => LeafValue::Damaged,

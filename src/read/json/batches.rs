@@ -1,11 +1,12 @@
 //! Splitting of a large object into batches of whole entries, which can be parsed on any thread.
 
 use super::parser::{BLOCK, Parser};
+use super::words::{plain_len, text_len};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::{ByteSource, check_memory};
 
 /// Bytes after which a batch ends with the current entry.
-const BATCH: usize = 1 << 20;
+const BATCH: usize = 256 * 1024;
 /// Longest entry in bytes, because an entry is in memory as a whole.
 const MOST_ENTRY: usize = 512 << 20;
 
@@ -136,11 +137,22 @@ impl Scan {
     /// Scans new bytes and returns the position of the object's closing bracket, if it is reached.
     fn follow(&mut self, bytes: &[u8]) -> Option<usize> {
         let mut at = self.len;
-        while let Some(byte) = bytes.get(at) {
+        while at < bytes.len() {
             if self.in_text {
                 at = self.text(bytes, at);
                 continue;
             }
+            // Between entries commas count too.
+            while self.depth > 0
+                && let Some(next) = bytes.get(at..).and_then(<[u8]>::first_chunk)
+            {
+                let plain = plain_len(*next);
+                at += plain;
+                if plain < next.len() {
+                    break;
+                }
+            }
+            let Some(byte) = bytes.get(at) else { break };
             match byte {
                 b'"' => self.in_text = true,
                 b'{' | b'[' => self.depth += 1,
@@ -165,7 +177,7 @@ impl Scan {
             return from + 1;
         }
         let rest = bytes.get(from..).unwrap_or_default();
-        match memchr::memchr2(b'"', b'\\', rest) {
+        match text_len(rest) {
             Some(run) if rest.get(run) == Some(&b'"') => {
                 self.in_text = false;
                 from + run + 1

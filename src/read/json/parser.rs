@@ -1,6 +1,7 @@
 //! The JSON parser, which reads one value after the other, or entry by entry.
 
 use super::value::Json;
+use super::words::text_len;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::{ByteSource, MemorySource, check_memory};
 use crate::hash::{ByHash, hash_of};
@@ -9,7 +10,7 @@ use crate::read::decimal::parse_f64;
 /// Number of bytes read at once.
 pub(super) const BLOCK: usize = 256 * 1024;
 /// Deepest nesting that is read; msprobe itself stops at 400.
-const MAX_DEPTH: usize = 512;
+pub(super) const MAX_DEPTH: usize = 512;
 /// Longest string in bytes, so that a damaged file cannot use all memory.
 const MAX_TOKEN: usize = 64 << 20;
 /// Longest number in bytes.
@@ -321,7 +322,7 @@ impl<'a> Parser<'a> {
         self.position += 1;
         // Fast path: most texts are completely in the buffer and hold no escape.
         let rest = self.buffer.get(self.position..).unwrap_or_default();
-        let run = memchr::memchr2(b'"', b'\\', rest).unwrap_or(rest.len());
+        let run = text_len(rest).unwrap_or(rest.len());
         if rest.get(run) == Some(&b'"')
             && let Some(text) = rest.get(..run).and_then(|text| std::str::from_utf8(text).ok())
         {
@@ -417,7 +418,7 @@ impl<'a> Parser<'a> {
 }
 
 /// Whether a byte may belong to a number or a word: letters, digits, signs and points.
-fn is_of_word(byte: u8) -> bool {
+pub(super) fn is_of_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.')
 }
 

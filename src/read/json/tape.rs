@@ -1,43 +1,19 @@
 //! A JSON value in memory that is reused for the next value, because there are hundreds of thousands of records.
 
+mod buffered;
+mod nodes;
+
 use super::parser::Parser;
 use super::value::Json;
 use crate::error::Result;
-use crate::hash::{ByHash, hash_of};
+use nodes::{Keys, Node, Nodes, Span};
 
 /// One value of any kind, whose parts share two buffers instead of having their own memory.
 #[derive(Debug, Default)]
 pub struct Tape {
-    nodes: Vec<Node>,
-    /// Texts one after the other.
+    nodes: Nodes,
+    /// Texts one after the other, or the whole value as it is written.
     texts: String,
-    /// The first keys of each object that is being read, those of the innermost last.
-    keys: Vec<Key>,
-    /// Number of repeated keys of objects.
-    repeated: u64,
-}
-
-/// One part of a value, in the order of the document.
-#[derive(Clone, Debug)]
-enum Node {
-    /// A scalar other than a text.
-    Scalar(Json),
-    /// A text, as a range of `Tape::texts`.
-    Text(Span),
-    /// An array, with the index after its last item.
-    Array(usize),
-    /// An object, with the index after its last entry.
-    Object(usize),
-    /// A key, and the index of its value; of the last value if the key is repeated.
-    Key { text: Span, value: usize },
-    /// A repeated key of an object.
-    Repeated,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Span {
-    start: usize,
-    end: usize,
 }
 
 impl Tape {
@@ -46,11 +22,18 @@ impl Tape {
     /// # Errors
     /// Those of [`Parser::value`].
     pub fn read(&mut self, parser: &mut Parser<'_>) -> Result<()> {
+        parser.peek()?;
+        self.clear();
+        if buffered::read(&mut self.nodes, &mut self.texts, parser).is_some() {
+            return Ok(());
+        }
+        self.clear();
+        self.value(parser)
+    }
+
+    fn clear(&mut self) {
         self.nodes.clear();
         self.texts.clear();
-        self.keys.clear();
-        self.repeated = 0;
-        self.value(parser)
     }
 
     /// The whole value.
@@ -60,11 +43,11 @@ impl Tape {
 
     /// Whether an object has a key more than once.
     pub(crate) fn has_repeated_keys(&self) -> bool {
-        self.repeated > 0
+        self.nodes.has_repeated_keys()
     }
 
     fn value(&mut self, parser: &mut Parser<'_>) -> Result<()> {
-        parser.check_memory(self.nodes.len() * size_of::<Node>() + self.texts.len())?;
+        parser.check_memory(self.nodes.bytes() + self.texts.len())?;
         match parser.peek()? {
             Some(b'{') => self.object(parser),
             Some(b'[') => self.array(parser),
@@ -82,18 +65,16 @@ impl Tape {
     }
 
     fn array(&mut self, parser: &mut Parser<'_>) -> Result<()> {
-        let start = self.nodes.len();
-        self.nodes.push(Node::Array(0));
+        let start = self.nodes.open(Node::Array(0));
         parser.array(|parser| self.value(parser))?;
-        self.close(start, Node::Array(self.nodes.len()));
+        self.nodes.close(start, Node::Array(self.nodes.len()));
         Ok(())
     }
 
     fn object(&mut self, parser: &mut Parser<'_>) -> Result<()> {
-        let start = self.nodes.len();
-        self.nodes.push(Node::Object(0));
+        let start = self.nodes.open(Node::Object(0));
         parser.open(b'{')?;
-        let mut keys = Keys { first: self.keys.len(), many: None };
+        let mut keys = self.nodes.open_keys();
         if parser.peek()? != Some(b'}') {
             loop {
                 parser.expect_key()?;
@@ -104,101 +85,22 @@ impl Tape {
             }
         }
         parser.close(b'}')?;
-        self.keys.truncate(keys.first);
-        self.close(start, Node::Object(self.nodes.len()));
+        self.nodes.close_keys(keys);
+        self.nodes.close(start, Node::Object(self.nodes.len()));
         Ok(())
     }
 
-    fn close(&mut self, start: usize, node: Node) {
-        self.nodes.get_mut(start).into_iter().for_each(|open| *open = node.clone());
-    }
-
     fn entry(&mut self, keys: &mut Keys, parser: &mut Parser<'_>) -> Result<()> {
-        let text = self.text(parser)?;
+        let key = self.text(parser)?;
         parser.expect(b':')?;
-        let (place, value) = (self.nodes.len(), self.nodes.len() + 1);
-        let known = keys.insert(self, text, place);
-        self.nodes.push(if known.is_some() { Node::Repeated } else { Node::Key { text, value } });
-        if let Some(Node::Key { value: first, .. }) = known.and_then(|known| self.nodes.get_mut(known)) {
-            *first = value;
-            self.repeated += 1;
-        }
+        self.nodes.push_key(keys, self.texts.as_bytes(), key);
         self.value(parser)
-    }
-
-    fn at(&self, span: Span) -> &str {
-        self.texts.get(span.start..span.end).unwrap_or_default()
-    }
-
-    /// Index after the value at `index`.
-    fn after(&self, index: usize) -> usize {
-        match self.nodes.get(index) {
-            Some(Node::Array(end) | Node::Object(end)) => *end,
-            _ => index + 1,
-        }
     }
 
     fn text(&mut self, parser: &mut Parser<'_>) -> Result<Span> {
         let start = self.texts.len();
         parser.text_into(&mut self.texts)?;
         Ok(Span { start, end: self.texts.len() })
-    }
-}
-
-/// A key of an object, and the index of its node.
-#[derive(Clone, Copy, Debug)]
-struct Key {
-    /// Its first bytes, which tell nearly all keys apart without a look at the texts.
-    prefix: u64,
-    text: Span,
-    place: usize,
-}
-
-impl Key {
-    fn new(tape: &Tape, text: Span, place: usize) -> Self {
-        let bytes = tape.at(text).as_bytes();
-        let few = || bytes.iter().fold(0, |word, byte| word << 8 | u64::from(*byte));
-        Self { prefix: bytes.first_chunk().map_or_else(few, |first| u64::from_be_bytes(*first)), text, place }
-    }
-
-    fn is_same(&self, other: &Self, tape: &Tape) -> bool {
-        let len = self.text.end - self.text.start;
-        self.prefix == other.prefix
-            && len == other.text.end - other.text.start
-            && (len <= size_of::<u64>() || tape.at(self.text) == tape.at(other.text))
-    }
-}
-
-/// Keys of one object while it is read.
-struct Keys {
-    /// Index of its first key in [`Tape::keys`].
-    first: usize,
-    /// Further keys of a large object.
-    many: Option<ByHash<usize>>,
-}
-
-impl Keys {
-    /// Objects up to this size are searched without an index.
-    const FEW: usize = 16;
-
-    /// Adds a key, or returns the index of the node if the key is already present.
-    fn insert(&mut self, tape: &mut Tape, text: Span, place: usize) -> Option<usize> {
-        let key = Key::new(tape, text, place);
-        let few = tape.keys.get(self.first..).unwrap_or_default();
-        if let Some(known) = few.iter().find(|known| known.is_same(&key, tape)) {
-            return Some(known.place);
-        }
-        if few.len() < Self::FEW {
-            tape.keys.push(key);
-            return None;
-        }
-        let many = self.many.get_or_insert_default();
-        let hash = hash_of(tape.at(text));
-        let known = many.get(&hash).copied();
-        if known.is_none() {
-            many.insert(hash, place);
-        }
-        known
     }
 }
 
@@ -222,7 +124,7 @@ impl<'a> Item<'a> {
         let mut next = index + 1;
         let entries = std::iter::from_fn(move || {
             let place = next;
-            next = tape.after(place + 1);
+            next = tape.nodes.after(place + 1);
             (place < *end).then(|| tape.nodes.get(place)).flatten()
         });
         Some(entries.filter_map(move |node| match node {
@@ -238,7 +140,7 @@ impl<'a> Item<'a> {
         let mut next = index + 1;
         Some(std::iter::from_fn(move || {
             let index = next;
-            next = tape.after(index);
+            next = tape.nodes.after(index);
             (index < *end).then_some(Self { tape, index })
         }))
     }

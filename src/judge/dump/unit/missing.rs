@@ -17,16 +17,16 @@ impl<'a> View<'a> {
     pub(super) fn is_fused(&self) -> bool {
         let of_baseline =
             |comparison: &OperationComparison| self.input.baseline.operations.get(comparison.pair.baseline()?);
-        let parts = |operation: Operation<'_>| OpName::parse(operation.name);
+        let parts = |operation: Operation<'a>| OpName::parse(operation.name);
         let missing = || self.input.comparison.operations.iter().filter(|comparison| !comparison.is_paired());
         let paired = || self.input.comparison.operations.iter().filter(|comparison| comparison.is_paired());
-        let is_forward = |operation: &Operation<'_>| parts(*operation).direction == Some(Direction::Forward);
-        let forward: HashSet<(String, Option<u64>)> = missing()
+        let is_forward = |operation: &Operation<'a>| parts(*operation).direction == Some(Direction::Forward);
+        let forward: HashSet<(&str, Option<u64>)> = missing()
             .filter_map(of_baseline)
             .filter(is_forward)
             .map(|operation| (parts(operation).base, parts(operation).call))
             .collect();
-        let is_seen = |operation: Operation<'_>| forward.contains(&(parts(operation).base, parts(operation).call));
+        let is_seen = |operation: Operation<'a>| forward.contains(&(parts(operation).base, parts(operation).call));
         missing()
             .all(|comparison| comparison.pair.candidate().is_none() && of_baseline(comparison).is_some_and(is_seen))
             && self.input.comparison.operations.last().is_some_and(OperationComparison::is_paired)

@@ -61,7 +61,7 @@ impl Walk<'_> {
         item: &Item<'_>,
         origin: Option<Upstream>,
         items: &[Item<'_>],
-        (op, name): (&str, &OpName),
+        (op, name): (&str, &OpName<'_>),
     ) -> LeafFlow {
         let direction = name.direction;
         let Some(measured) = item.measurement() else { return LeafFlow::undecided() };
@@ -124,7 +124,7 @@ impl Walk<'_> {
     /// Statistics do not show every difference, so a view, a part or a product of a leaf may be the first value to show it. A
     /// parameter, and a value outside the graph of a training step, count as leaves. An activation and a gradient never do: autograd
     /// adds gradients up, and tools do not record every operation.
-    pub(super) fn is_leaf(&self, item: &Item<'_>, measured: &Measurement, name: &OpName) -> bool {
+    pub(super) fn is_leaf(&self, item: &Item<'_>, measured: &Measurement, name: &OpName<'_>) -> bool {
         if item.kind == TensorKind::Parameter {
             return true;
         }
@@ -142,7 +142,7 @@ impl Walk<'_> {
     }
 
     /// Whether an input that was not seen before is a gradient of roundings alone.
-    pub(super) fn is_of_roundings(&self, item: &Item<'_>, name: &OpName) -> bool {
+    pub(super) fn is_of_roundings(&self, item: &Item<'_>, name: &OpName<'_>) -> bool {
         let differs = item.measurement().is_some_and(|measured| !measured.is_equal);
         differs && self.is_gradient(item, name) && self.arriving.is_rounding(item, self.before.error)
     }
@@ -158,7 +158,7 @@ impl Walk<'_> {
 
     /// Whether an input that was not seen before is a gradient that an optimizer is given: outside the graph, after the backward
     /// pass has begun, and of the shape of a parameter.
-    fn is_gradient(&self, item: &Item<'_>, name: &OpName) -> bool {
+    fn is_gradient(&self, item: &Item<'_>, name: &OpName<'_>) -> bool {
         name.direction == Some(Direction::Forward)
             && item.kind == TensorKind::Input
             && self.arriving.has_gradients()
@@ -193,7 +193,7 @@ impl Walk<'_> {
         item: &Item<'_>,
         place: usize,
         items: &[Item<'_>],
-        (op, name): (&str, &OpName),
+        (op, name): (&str, &OpName<'_>),
     ) {
         let is_by_elements = || self.is_by_elements(op, name.direction, item);
         if !self.has_refinement(Refinement::LinkedSteps) || item.measurement().is_none() || is_by_elements() {

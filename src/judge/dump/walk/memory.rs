@@ -21,7 +21,7 @@ const ACCUMULATED: f64 = 8.0;
 impl Walk<'_> {
     pub(super) fn remember(
         &mut self,
-        (full_name, name): (&str, &OpName),
+        (full_name, name): (&str, &OpName<'_>),
         items: &[Item<'_>],
         flows: &[Option<LeafFlow>],
         loosest: Option<Dtype>,
@@ -85,7 +85,7 @@ impl Walk<'_> {
             all.add(Upstream { loosest: None, ..*received });
         }
         if name.direction == Some(Direction::Forward) {
-            self.forward.insert(hash_of(&(&name.base, name.call)), all);
+            self.forward.insert(hash_of(&(name.base, name.call)), all);
         }
         if !suspicion::is_in_place_artefact(items, name) {
             self.before.add(Upstream { loosest: outputs.loosest, ..all });
@@ -97,7 +97,7 @@ impl Walk<'_> {
 
     /// Notes the state of a value, for later operations that read it.
     fn note_values(&mut self, item: &Item<'_>, seen: Upstream) {
-        for key in item.keys() {
+        for key in item.keys().filter(|key| self.recurring.has(*key)) {
             let origin = if is_input(item.kind) { self.values.get(&key).copied() } else { None };
             let entry = self.values.entry(key).or_insert(seen);
             *entry = seen;
@@ -106,7 +106,7 @@ impl Walk<'_> {
     }
 
     /// Notes the error of an output for the totals of the unit; `band` is `None` for a value that other limits judge.
-    pub(super) fn note_error(&mut self, item: &Item<'_>, error: f64, name: &OpName, band: Option<ErrorBand>) {
+    pub(super) fn note_error(&mut self, item: &Item<'_>, error: f64, name: &OpName<'_>, band: Option<ErrorBand>) {
         self.largest_error = self.largest_error.max(error);
         let is_forward = name.direction == Some(Direction::Forward);
         if error > 0.0 && !is_forward {
@@ -128,7 +128,7 @@ impl Walk<'_> {
         item: &Item<'_>,
         origin: Option<Upstream>,
         items: &[Item<'_>],
-        (op, name): (&str, &OpName),
+        (op, name): (&str, &OpName<'_>),
     ) -> bool {
         self.has_refinement(Refinement::WriteDestinations)
             && (origin.is_none() && is_destination(item, name)
@@ -144,14 +144,14 @@ impl Walk<'_> {
     }
 
     /// Adds an error made inside a module to the module and to every module around it.
-    pub(super) fn remember_inside(&mut self, name: &OpName, full_name: &str, inside: Upstream) {
+    pub(super) fn remember_inside(&mut self, name: &OpName<'_>, full_name: &str, inside: Upstream) {
         let parent = self.candidate.parents.get(full_name).map(|parent| OpName::parse(parent).base);
-        let own = module_path(&name.base);
+        let own = module_path(name.base);
         let direction = match name.direction {
             Some(Direction::ParametersGradient) => Some(Direction::Backward),
             direction => direction,
         };
-        for mut path in [own, parent.as_deref().and_then(module_path)].into_iter().flatten() {
+        for mut path in [own, parent.and_then(module_path)].into_iter().flatten() {
             loop {
                 self.inside.entry(hash_of(&(path, direction))).or_insert(Upstream::NOTHING).add(inside);
                 match path.rsplit_once('.') {

@@ -46,7 +46,7 @@ impl Walk<'_> {
         inputs: &Upstream,
         loosest: Option<Dtype>,
         items: &[Item<'_>],
-        (op, name): (&str, &OpName),
+        (op, name): (&str, &OpName<'_>),
     ) -> LeafFlow {
         let Some(measured) = item.measurement() else { return LeafFlow::undecided() };
         let limits = self.limits(op, name.direction, item, loosest);
@@ -92,7 +92,7 @@ impl Walk<'_> {
     }
 
     /// The error without the part of mean and norm that quotients of roundings explain; they do not explain extremes.
-    fn beyond_quotients(&self, item: &Item<'_>, items: &[Item<'_>], name: &OpName, error: f64) -> f64 {
+    fn beyond_quotients(&self, item: &Item<'_>, items: &[Item<'_>], name: &OpName<'_>, error: f64) -> f64 {
         let explained = quotients::explained_error(item, items, self.before.error, name);
         if explained == 0.0 || !is_of_statistics(item) {
             return error;
@@ -101,7 +101,7 @@ impl Walk<'_> {
     }
 
     /// The factor that makes an error relative to the terms of a sum that cancel; 1 where nothing cancels.
-    pub(super) fn cancelling_factor(&self, item: &Item<'_>, items: &[Item<'_>], name: &OpName) -> f64 {
+    pub(super) fn cancelling_factor(&self, item: &Item<'_>, items: &[Item<'_>], name: &OpName<'_>) -> f64 {
         if self.has_refinement(Refinement::SummedTerms) {
             self.arriving.cancelling_factor(item, items, name)
         } else {
@@ -137,7 +137,7 @@ impl Walk<'_> {
         &self,
         item: &Item<'_>,
         items: &[Item<'_>],
-        name: &OpName,
+        name: &OpName<'_>,
         inputs: &Upstream,
         limits: ErrorBand,
     ) -> bool {
@@ -153,7 +153,7 @@ impl Walk<'_> {
     }
 
     /// The error of a gradient that jumps where elements tie; `None` for any other value.
-    pub(super) fn flips(&self, item: &Item<'_>, inputs: &Upstream, name: &OpName) -> Option<Flips> {
+    pub(super) fn flips(&self, item: &Item<'_>, inputs: &Upstream, name: &OpName<'_>) -> Option<Flips> {
         if !kinks::has_kink(name)
             || !self.has_refinement(Refinement::Kinks)
             || inputs.identical

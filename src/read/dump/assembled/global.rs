@@ -72,7 +72,7 @@ struct Local<'n> {
     chunk: u32,
     path: &'n str,
     class: &'n str,
-    name: OpName,
+    name: OpName<'n>,
 }
 
 impl<'n> Local<'n> {

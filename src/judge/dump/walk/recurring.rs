@@ -1,0 +1,71 @@
+//! Values that appear more than once in a unit. The states of all others are never asked for, so they are not remembered.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rayon::prelude::*;
+
+use super::super::item::{ValueKey, item};
+use crate::compare::dump::UnitComparison;
+use crate::read::dump::Dump;
+
+/// Bits for each key. With eight, about one key in ten is taken for one that appears again, which costs its memory and nothing else.
+const BITS: usize = 8;
+
+/// Keys of values that appear more than once, and some others.
+pub(super) struct Recurring {
+    once: Bits,
+    again: Bits,
+}
+
+impl Recurring {
+    /// Looks for the values of the operations that both sides have.
+    pub(super) fn of(unit: &UnitComparison, baseline: &Dump, candidate: &Dump) -> Self {
+        let keys: usize = unit.operations.iter().map(|operation| 2 * operation.leaves.len()).sum();
+        let recurring = Self { once: Bits::for_keys(keys), again: Bits::for_keys(keys) };
+        unit.operations.par_iter().for_each(|comparison| {
+            if let (Some(left), Some(right)) = comparison.operations(baseline, candidate) {
+                let items = comparison.leaves.iter().map(|leaf| item(leaf, left, right));
+                items.for_each(|item| item.keys().for_each(|key| recurring.add(key)));
+            }
+        });
+        recurring
+    }
+
+    fn add(&self, key: ValueKey) {
+        if self.once.set(key) {
+            self.again.set(key);
+        }
+    }
+
+    /// Whether a value may appear more than once.
+    pub(super) fn has(&self, key: ValueKey) -> bool {
+        self.again.has(key)
+    }
+}
+
+/// A power of two of bits, of which each key has one.
+struct Bits(Vec<AtomicU64>);
+
+impl Bits {
+    fn for_keys(keys: usize) -> Self {
+        let words = (keys * BITS).div_ceil(64).next_power_of_two();
+        Self((0..words).map(|_| AtomicU64::new(0)).collect())
+    }
+
+    /// The word of a key, and its bit there. Keys are hashes, so that any bits of them are evenly spread.
+    #[allow(clippy::cast_possible_truncation, reason = "only the lower bits count")]
+    fn place(&self, key: ValueKey) -> (Option<&AtomicU64>, u64) {
+        (self.0.get((key >> 6) as usize & (self.0.len() - 1)), 1 << (key & 63))
+    }
+
+    /// Sets the bit of a key, and returns whether it was set before.
+    fn set(&self, key: ValueKey) -> bool {
+        let (word, bit) = self.place(key);
+        word.is_some_and(|word| word.fetch_or(bit, Ordering::Relaxed) & bit != 0)
+    }
+
+    fn has(&self, key: ValueKey) -> bool {
+        let (word, bit) = self.place(key);
+        word.is_some_and(|word| word.load(Ordering::Relaxed) & bit != 0)
+    }
+}
