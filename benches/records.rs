@@ -58,7 +58,9 @@ fn main() {
     stages.done("comparisons", values);
     let (step, rank) = (0, Some(0));
     let input = UnitInput { step, rank, baseline: &left, candidate: &right, comparison: &comparison, reference: None };
-    let judged = judge(&input, &UnitContext::default(), &Policy::default());
+    // What a later step would inherit is not kept.
+    let context = UnitContext { is_last_step: true, ..UnitContext::default() };
+    let judged = judge(&input, &context, &Policy::default());
     stages.done("states", values);
     println!("{values} values a side; {} operations judged", judged.flows.len());
 }

@@ -5,6 +5,10 @@
 //! away than that, the product decides the rounding (after D. Lemire, "Number Parsing at a Gigabyte per Second", 2021). Any
 //! other number gives `None` and is left to the standard library.
 
+/// Largest whole number that still fits 64 bits after one more digit is appended.
+const MOST: u64 = (u64::MAX - 9) / 10;
+/// Largest whole number that still fits 64 bits after eight more digits are appended.
+const MOST_BEFORE_EIGHT: u64 = (u64::MAX - 99_999_999) / 100_000_000;
 /// Number of powers in the table, 10^0 to 10^-54: enough for numbers of 19 digits down to 10^-36.
 const POWERS: usize = 55;
 /// Bits of the significand of an `f64`, including the leading one.
@@ -122,47 +126,42 @@ impl Digits {
     #[inline]
     fn take<'t>(&mut self, text: &'t [u8]) -> Option<&'t [u8]> {
         let mut rest = text;
-        while let Some((group, behind)) = rest.split_first_chunk() {
-            let (number, count) = leading_digits(*group);
-            self.append(number, *POWERS_OF_TEN.get(count)?)?;
-            if count < group.len() {
-                return rest.get(count..);
+        while let Some((group, behind)) = rest.split_first_chunk()
+            && let Some(number) = eight_digits(*group)
+        {
+            if self.0 > MOST_BEFORE_EIGHT {
+                return None;
             }
+            self.0 = self.0 * 100_000_000 + number;
             rest = behind;
         }
         while let [byte, behind @ ..] = rest
             && byte.is_ascii_digit()
         {
-            self.append(u64::from(byte - b'0'), 10)?;
+            if self.0 > MOST {
+                return None;
+            }
+            self.0 = self.0 * 10 + u64::from(byte - b'0');
             rest = behind;
         }
         Some(rest)
     }
-
-    #[inline]
-    fn append(&mut self, number: u64, power: u64) -> Option<()> {
-        self.0 = self.0.checked_mul(power)?.checked_add(number)?;
-        Some(())
-    }
 }
 
-const POWERS_OF_TEN: [u64; 9] = [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000];
-
-/// The number that the digits at the beginning of eight bytes make, computed from all of them at once, and how many they are.
+/// The number that eight digits make, computed from all of them at once; `None` where one byte is no digit.
 #[inline]
-fn leading_digits(text: [u8; 8]) -> (u64, usize) {
+fn eight_digits(text: [u8; 8]) -> Option<u64> {
     const UPPER: u64 = 0xf0f0_f0f0_f0f0_f0f0;
     let word = u64::from_le_bytes(text);
-    // Digits are 0x30 to 0x39: adding 6 leaves their upper halves unchanged. A carry reaches later bytes only.
+    // Digits are 0x30 to 0x39: adding 6 leaves their upper halves unchanged.
     let halves = word & UPPER | (word.wrapping_add(0x0606_0606_0606_0606) & UPPER) >> 4;
-    let others = halves ^ 0x3333_3333_3333_3333;
-    let count = others.trailing_zeros() / 8;
-    // Fewer digits become eight with zeros in front of them.
-    let word = word.checked_shl(u64::BITS - 8 * count).unwrap_or(0);
+    if halves != 0x3333_3333_3333_3333 {
+        return None;
+    }
     // Neighbouring digits are combined to numbers of two digits, then of four, then of eight.
     let two = (word & !UPPER).wrapping_mul(10 << 8 | 1) >> 8 & 0x00ff_00ff_00ff_00ff;
     let four = two.wrapping_mul(100 << 16 | 1) >> 16 & 0x0000_ffff_0000_ffff;
-    (four.wrapping_mul(10_000 << 32 | 1) >> 32, count as usize)
+    Some(four.wrapping_mul(10_000 << 32 | 1) >> 32)
 }
 
 /// The exponent that a text behind the letter `e` begins with, of at most three digits, and the rest.

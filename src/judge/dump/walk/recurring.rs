@@ -21,7 +21,7 @@ impl Recurring {
     /// Looks for the values of the operations that both sides have.
     pub(super) fn of(unit: &UnitComparison, baseline: &Dump, candidate: &Dump) -> Self {
         let keys: usize = unit.operations.iter().map(|operation| 2 * operation.leaves.len()).sum();
-        let recurring = Self { once: Bits::for_keys(keys), again: Bits::for_keys(keys) };
+        let recurring = Self::for_keys(keys);
         unit.operations.par_iter().for_each(|comparison| {
             if let (Some(left), Some(right)) = comparison.operations(baseline, candidate) {
                 let items = comparison.leaves.iter().map(|leaf| item(leaf, left, right));
@@ -29,6 +29,10 @@ impl Recurring {
             }
         });
         recurring
+    }
+
+    fn for_keys(keys: usize) -> Self {
+        Self { once: Bits::for_keys(keys), again: Bits::for_keys(keys) }
     }
 
     fn add(&self, key: ValueKey) {
@@ -67,5 +71,32 @@ impl Bits {
     fn has(&self, key: ValueKey) -> bool {
         let (word, bit) = self.place(key);
         word.is_some_and(|word| word.load(Ordering::Relaxed) & bit != 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    proptest::proptest! {
+        #[test]
+        fn a_key_that_came_twice_is_known(keys in proptest::collection::vec(0_u64..40, 0..100)) {
+            // Hashes, as keys are.
+            let keys: Vec<ValueKey> = keys.iter().map(crate::hash::hash_of).collect();
+            let recurring = Recurring::for_keys(keys.len());
+            keys.iter().for_each(|key| recurring.add(*key));
+            for key in &keys {
+                let count = keys.iter().filter(|other| *other == key).count();
+                proptest::prop_assert!(count == 1 || recurring.has(*key));
+            }
+        }
+
+        #[test]
+        fn few_keys_that_came_once_are_known(first: u64) {
+            let keys: Vec<ValueKey> = (0..1000).map(|key: u64| crate::hash::hash_of(&(first, key))).collect();
+            let recurring = Recurring::for_keys(keys.len());
+            keys.iter().for_each(|key| recurring.add(*key));
+            proptest::prop_assert!(keys.iter().filter(|key| recurring.has(**key)).count() < 250);
+        }
     }
 }
