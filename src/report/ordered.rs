@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use crate::error::Result;
 
 /// Number of items in a part: enough to be worth handing to a thread, few enough to be held in memory for every core.
-const AT_ONCE: usize = 64;
+const AT_ONCE: usize = 16;
 
 /// Makes `count` items in parts on all cores, and passes the parts to `take` in order. At most two rounds of parts are in memory:
 /// one is consumed while the next is made.

@@ -1,7 +1,7 @@
 //! The parts of a value, in the order of the document.
 
+use super::super::value::Json;
 use crate::hash::{ByHash, hash_of};
-use crate::read::json::Json;
 
 /// The parts of a value, and the keys of the objects that are being read.
 #[derive(Debug, Default)]
