@@ -2,8 +2,8 @@
 //!
 //! A dump has millions of values but few forms: the same argument of the same layer appears once per call. A form (place in the
 //! call, element type, shape ...) is stored once. A value stores the index of its form and its four statistics, 24 bytes, or 40 if
-//! 32 bits do not hold them, and its checksum with 8 more bytes if there is one. [`Operation`], [`Leaf`] and [`TensorRecord`] are views into the columns, created on
-//! demand.
+//! 32 bits do not hold them, and its checksum with 8 more bytes if there is one. [`Operation`], [`Leaf`] and [`TensorRecord`] are
+//! views into the columns, created on demand.
 
 use std::borrow::Cow;
 use std::fmt;
