@@ -13,6 +13,7 @@ mod mode;
 mod pair;
 mod pairing;
 mod ptdbg;
+mod row_pairs;
 mod verdict;
 
 pub use metrics::MeasuredPair;
@@ -25,6 +26,7 @@ use crate::msprobe::python;
 use crate::msprobe::table::{Cell, MsprobeRows};
 use crate::read::dump::{Dump, DumpFormat, Leaf, TensorRecord};
 use cells::Half;
+use row_pairs::RowPairs;
 use verdict::{Facts, Numbers};
 
 /// The pairs of tensors whose files [`table`] asks about, in row order.
@@ -35,7 +37,7 @@ pub fn pairs(pair: &DumpPair<'_>) -> Vec<(ValuePlace, ValuePlace)> {
     let is_saved = |record: TensorRecord<'_>| record.extension.is_some();
     let saved = |dump: &Dump, place: ValuePlace| place.value_in(dump).and_then(Leaf::record).is_some_and(is_saved);
     let rows = match pair.format {
-        DumpFormat::Ptdbg => ptdbg::pair(pair),
+        DumpFormat::Ptdbg => RowPairs::of_list(ptdbg::pair(pair)),
         _ => pairing::pair(pair),
     };
     rows.iter()
@@ -57,33 +59,21 @@ pub fn table<'a>(
     if pair.format == DumpFormat::Ptdbg {
         return ptdbg::table(pair, mode, &measured, name).map(MsprobeRows::from);
     }
-    let pairs = pairing::pair(pair);
-    if pair.baseline.operations.is_empty() || pairs.is_empty() {
+    let row_pairs = pairing::pair(pair);
+    let groups = row_pairs.group_count();
+    if pair.baseline.operations.is_empty() || groups == 0 {
         return None;
     }
-    // Rows of one operation are what msprobe judges together.
-    let ends: Vec<usize> = pairs
-        .chunk_by(|a, b| a.candidate.operation() == b.candidate.operation())
-        .scan(0, |end, group| {
-            *end += group.len();
-            Some(*end)
-        })
-        .collect();
-    let groups = ends.len();
     let maker = Maker {
         pair: *pair,
         mode,
-        columns: Columns::of(pair, &pairs, mode),
-        row_pairs: pairs,
+        columns: Columns::of(pair, &row_pairs, mode),
+        row_pairs,
         stacks: pair.candidate.stacks.is_some() && pair.format == DumpFormat::Msprobe,
         measured,
     };
     let columns = cells::columns(mode, maker.stacks);
-    let rows = move |group: usize, hand_on: &mut dyn FnMut(&[Cell<'_>])| {
-        let start = group.checked_sub(1).and_then(|before| ends.get(before)).copied().unwrap_or(0);
-        let end = ends.get(group).copied().unwrap_or(start);
-        maker.rows(maker.row_pairs.get(start..end).unwrap_or_default(), hand_on);
-    };
+    let rows = move |group: usize, hand_on: &mut dyn FnMut(&[Cell<'_>])| maker.rows(group, hand_on);
     Some(MsprobeRows { sheet: "Sheet1".into(), columns, name, groups, rows: Box::new(rows) })
 }
 
@@ -96,16 +86,17 @@ struct Columns {
 }
 
 impl Columns {
-    fn of(pair: &DumpPair<'_>, pairs: &[RowPair], mode: CompareMode) -> Self {
-        let seen = |row: &RowPair| {
+    fn of(pair: &DumpPair<'_>, pairs: &RowPairs<'_>, mode: CompareMode) -> Self {
+        let seen = |row: RowPair| {
             let baseline = row.baseline.and_then(|place| place.value_in(pair.baseline));
             [row.candidate.value_in(pair.candidate), baseline].map(cells::Inference::of)
         };
         let both = |[a, b]: [cells::Inference; 2], [c, d]: [cells::Inference; 2]| [a.and(c), b.and(d)];
-        let [candidate, baseline] = pairs.par_iter().map(seen).reduce(Default::default, both);
+        let rows = (0..pairs.group_count()).into_par_iter().flat_map_iter(|group| pairs.group(group));
+        let [candidate, baseline] = rows.map(seen).reduce(Default::default, both);
         let mut columns = Self { candidate, baseline, whole: [true; 4] };
         for row in pairs.iter().filter(|_| mode == CompareMode::Statistics) {
-            let (mut candidate, mut baseline) = statistics(pair, row);
+            let (mut candidate, mut baseline) = statistics(pair, &row);
             columns.candidate.apply(&mut candidate);
             columns.baseline.apply(&mut baseline);
             for (whole, cells) in columns.whole.iter_mut().zip(candidate.iter().zip(&baseline)) {
@@ -134,7 +125,7 @@ struct Maker<'a, M> {
     pair: DumpPair<'a>,
     mode: CompareMode,
     columns: Columns,
-    row_pairs: Vec<RowPair>,
+    row_pairs: RowPairs<'a>,
     /// Whether a column shows call stacks.
     stacks: bool,
     measured: M,
@@ -142,10 +133,11 @@ struct Maker<'a, M> {
 
 impl<M: Fn(ValuePlace, ValuePlace) -> MeasuredPair> Maker<'_, M> {
     /// Hands on the rows of one operation.
-    fn rows(&self, pairs: &[RowPair], hand_on: &mut dyn FnMut(&[Cell<'_>])) {
+    fn rows(&self, group: usize, hand_on: &mut dyn FnMut(&[Cell<'_>])) {
+        let pairs = self.row_pairs.group(group);
         let lines: Vec<Line<'_>> = pairs.iter().filter_map(|row| self.line(row)).collect();
-        let verdicts = verdict::judge(&self.facts(pairs, &lines));
-        for (index, ((line, row), verdict)) in lines.iter().zip(pairs).zip(&verdicts).enumerate() {
+        let verdicts = verdict::judge(&self.facts(&pairs, &lines));
+        for (index, ((line, row), verdict)) in lines.iter().zip(&pairs).zip(&verdicts).enumerate() {
             let stack = self.stacks.then(|| stack_cell(self.pair.candidate, row.candidate, index == 0));
             hand_on(&line.row(self.mode, verdict, stack));
         }

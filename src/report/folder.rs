@@ -19,8 +19,6 @@ use crate::result::operation::OperationLine;
 
 /// Bytes that are written at once; a run may have millions of lines.
 const BUFFER: usize = 64 << 10;
-/// Typical length of a line in bytes, from which buffers are sized.
-const LINE_BYTES: usize = 640;
 
 /// Options for the documents that grow with a run.
 #[derive(Clone, Copy, Debug, Default)]
@@ -96,31 +94,36 @@ impl ReportFolder {
 }
 
 impl Written {
-    fn take(&mut self, Part { lines, text }: Part<'_>) -> Result<()> {
+    fn take(&mut self, Part { lines, text }: &Part<'_>) -> Result<()> {
         lines.iter().try_for_each(|line| self.operations.add(line))?;
-        let written = self.out.write_all(&text);
+        let written = self.out.write_all(text);
         written.map_err(|error| Error::io(self.out.get_ref().file.place().display().to_string(), &error))
     }
 }
 
 /// Lines one after the other, with their text.
+#[derive(Default)]
 struct Part<'a> {
     lines: Vec<OperationLine<'a>>,
     text: Vec<u8>,
 }
 
 impl<'a> Part<'a> {
-    fn of(lines: Vec<OperationLine<'a>>, compress: bool) -> Result<Self> {
-        let mut text = Vec::with_capacity(lines.len() * LINE_BYTES);
-        for line in &lines {
-            serde_json::to_writer(&mut text, line).map_err(|error| Error::new(ErrorKind::Internal, LINES[0], error))?;
-            text.push(b'\n');
+    /// Puts other lines in place of those before.
+    fn fill(&mut self, lines: impl Iterator<Item = OperationLine<'a>>, compress: bool) -> Result<()> {
+        self.lines.clear();
+        self.lines.extend(lines);
+        self.text.clear();
+        for line in &self.lines {
+            serde_json::to_writer(&mut self.text, line)
+                .map_err(|error| Error::new(ErrorKind::Internal, LINES[0], error))?;
+            self.text.push(b'\n');
         }
-        if compress && !text.is_empty() {
+        if compress && !self.text.is_empty() {
             // Every part is a Zstandard frame of its own, so that parts can be compressed on several cores.
-            text = compress_to_vec(text.as_slice(), CompressionLevel::Fastest);
+            self.text = compress_to_vec(self.text.as_slice(), CompressionLevel::Fastest);
         }
-        Ok(Self { lines, text })
+        Ok(())
     }
 }
 
@@ -150,8 +153,11 @@ impl Sink for ReportFolder {
             Some(written) => written,
             none => none.insert(self.begin()?),
         };
-        let make = |part: Range<usize>| Part::of(part.flat_map(of).collect(), self.options.compress);
-        in_order(operations, make, |part| written.take(part?))
+        in_order::<Part<'_>>(
+            operations,
+            |operations, part| part.fill(operations.flat_map(of), self.options.compress),
+            |part| written.take(part),
+        )
     }
 
     fn table(&self, table: MsprobeRows<'_>) -> Result<()> {
@@ -185,28 +191,30 @@ fn csv(output: &Output, table: MsprobeRows<'_>) -> Result<()> {
         writer.write_record(&table.columns).map_err(failed)?;
         writer.flush().map_err(|error| failed(error.into()))?;
         drop(writer);
-        in_order(
+        in_order::<String>(
             table.groups,
-            |groups| csv_rows(&table, groups),
+            |groups, rows| {
+                csv_rows(&table, groups, rows);
+                Ok(())
+            },
             |rows| out.write_all(rows.as_bytes()).map_err(|error| Error::io(format!("{}.csv", table.name), &error)),
         )
     })
 }
 
-/// Rows of some groups of a table as text.
-fn csv_rows(table: &MsprobeRows<'_>, groups: Range<usize>) -> String {
-    let mut text = String::new();
+/// Writes rows of some groups of a table as text, in place of the `text` before.
+fn csv_rows(table: &MsprobeRows<'_>, groups: Range<usize>, text: &mut String) {
+    text.clear();
     for group in groups {
         (table.rows)(group, &mut |cells| {
             for (place, cell) in cells.iter().enumerate() {
                 text.push_str(if place == 0 { "" } else { "," });
-                cell.write_csv(&mut text);
+                cell.write_csv(text);
             }
             // A record whose only cell is empty would be an empty line, which CSV readers skip.
             text.push_str(if matches!(cells, [cell] if cell.text().is_empty()) { "\"\"\n" } else { "\n" });
         });
     }
-    text
 }
 
 /// Writes a document piece by piece, so that a document that grows with the run is never completely in memory.

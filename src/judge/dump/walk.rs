@@ -30,7 +30,7 @@ use crate::policy::value::Tolerance;
 use crate::read::dump::name::{Direction, OpName};
 use crate::read::dump::{Dump, Leaf, Operation};
 use crate::verdict::Severity;
-use recurring::Recurring;
+use recurring::{Recurring, call_key};
 
 /// Follows the errors of a unit through its operations, in execution order.
 pub(super) fn follow(
@@ -233,7 +233,7 @@ impl<'a> Walk<'a> {
             inputs.add(arrived);
         }
         let is_other_node = self.has_refinement(Refinement::OtherDecomposition)
-            && !self.suspected.contains(&hash_of(&(name.base, name.call)))
+            && !self.suspected.contains(&call_key(&name))
             && name.direction == Some(Direction::Backward)
             && is_other_node(baseline, candidate);
         let loosest = looser_dtype(own, inputs.loosest);
@@ -248,10 +248,10 @@ impl<'a> Walk<'a> {
         self.remember((candidate.name, &name), &items, &leaves, loosest, &inputs, is_other_node);
         let leaves: Box<[LeafFlow]> = leaves.into_iter().flatten().collect();
         if leaves.iter().any(|leaf| leaf.suspicion.is_some()) {
-            self.suspected.insert(hash_of(&(name.base, name.call)));
+            self.suspected.insert(call_key(&name));
         } else if name.direction == Some(Direction::Forward) && is_layer(&name) {
             // A layer that is wrong forward is as wrong backward, so that its result counts there only if it is a suspect.
-            self.forward.insert(hash_of(&(name.base, name.call)), kept);
+            self.remember_forward(&name, kept);
         }
         OperationFlow { input_error: inputs.error, band: band_of_dtype(loosest), leaves, is_other_node }
     }
@@ -292,7 +292,7 @@ impl<'a> Walk<'a> {
     fn upstream_of_context(&self, name: &OpName<'_>, full_name: &str) -> Upstream {
         let mut inputs = Upstream::NOTHING;
         if matches!(name.direction, Some(Direction::Backward | Direction::ParametersGradient)) {
-            let forward = self.forward.get(&hash_of(&(name.base, name.call))).copied();
+            let forward = self.forward.get(&call_key(name)).copied();
             inputs.add(forward.unwrap_or(Upstream::NOTHING));
         }
         if let Some(path) = module_path(name.base) {

@@ -4,20 +4,18 @@ use std::borrow::Cow;
 use std::collections::{HashMap, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use super::cells;
 use super::pair::{DumpPair, RowPair, ValuePlace};
+use super::row_pairs::RowPairs;
 use crate::pair::dump::rename_module;
 use crate::read::dump::name::{Direction, OpName};
 use crate::read::dump::{Dump, DumpFormat, Operation};
 
 /// Pairs rows: one per candidate value, in dump order.
-pub(super) fn pair(pair: &DumpPair<'_>) -> Vec<RowPair> {
+pub(super) fn pair<'a>(pair: &DumpPair<'a>) -> RowPairs<'a> {
     let debug = pair.format == DumpFormat::MsprobeDebug;
     let matching = pair.matching;
     if !matching.fuzzy && matching.modules.is_none() && matching.rows.is_empty() && have_same_rows(pair) {
-        let places = compared_operations(pair.candidate, debug)
-            .flat_map(|(index, operation)| (0..operation.leaves.len()).map(move |leaf| ValuePlace::new(index, leaf)));
-        return places.map(|place| RowPair::new(pair, place, Some(place))).collect();
+        return RowPairs::of_like_rows(*pair, compared_operations(pair.candidate, debug));
     }
     let candidate = Side::new(pair.candidate, debug, matching.modules.as_deref());
     let baseline = Side::new(pair.baseline, debug, None);
@@ -39,12 +37,12 @@ pub(super) fn pair(pair: &DumpPair<'_>) -> Vec<RowPair> {
         }
     };
     let rows = candidate.rows.iter().enumerate();
-    rows.map(|(index, row)| {
+    let pairs = rows.map(|(index, row)| {
         let partner = translated(row).unwrap_or_else(|| partners.get(index).copied().flatten());
         let baseline = partner.and_then(|partner| baseline.rows.get(partner)).map(|row| row.place);
         RowPair::new(pair, row.place, baseline)
-    })
-    .collect()
+    });
+    RowPairs::of_list(pairs.collect())
 }
 
 /// Whether both dumps have the same operations with the same rows in the same order: then each row pairs with its like.
@@ -67,42 +65,6 @@ fn have_same_rows(pair: &DumpPair<'_>) -> bool {
 fn compared_operations(dump: &Dump, debug: bool) -> impl Iterator<Item = (usize, Operation<'_>)> {
     let operations = dump.operations.iter().enumerate();
     operations.filter(move |(_, operation)| debug || is_compared(operation.name))
-}
-
-impl RowPair {
-    /// The pair of two rows; without a baseline where their types are not compared with each other.
-    fn new(pair: &DumpPair<'_>, candidate: ValuePlace, baseline: Option<ValuePlace>) -> Self {
-        let is_comparable = |place: &ValuePlace| !pair.matching.rows.is_empty() || same_family(pair, candidate, *place);
-        Self { candidate, baseline: baseline.filter(is_comparable) }
-    }
-}
-
-/// The dtype gate: equal texts, or both one of the common float types; across frameworks, both of one family.
-fn same_family(pair: &DumpPair<'_>, candidate: ValuePlace, baseline: ValuePlace) -> bool {
-    let [a, b] = [candidate.value_in(pair.candidate), baseline.value_in(pair.baseline)]
-        .map(|leaf| leaf.map(cells::dtype_of).unwrap_or_default());
-    let cross = pair.candidate.framework != pair.baseline.framework;
-    a == b
-        || (is_common_float(&a) && is_common_float(&b))
-        || (cross && family(&a).is_some_and(|f| Some(f) == family(&b)))
-}
-
-/// The float types msprobe compares with each other.
-fn is_common_float(dtype: &str) -> bool {
-    let short = dtype.strip_prefix("torch.").unwrap_or(dtype).to_ascii_lowercase();
-    matches!(short.as_str(), "float16" | "float32" | "float64" | "bfloat16")
-}
-
-/// Family that a dtype belongs to in every framework, such as `int` or `float`; `None` for an unknown name.
-fn family(dtype: &str) -> Option<&'static str> {
-    let short = dtype.strip_prefix("torch.").unwrap_or(dtype).to_ascii_lowercase();
-    ["bool", "uint", "int", "bfloat", "float", "complex"].into_iter().find(|name| short.starts_with(name)).map(|name| {
-        match name {
-            "uint" => "int",
-            "bfloat" => "float",
-            other => other,
-        }
-    })
 }
 
 /// The rows of one side.

@@ -88,12 +88,14 @@ struct Part {
     builder: Builder,
     /// Length of the records in the file, in bytes.
     bytes: u64,
+    /// Buffer that held the records.
+    buffer: Vec<u8>,
 }
 
 impl Part {
     fn of(batch: Batch<'_>) -> Result<Self> {
         let (mut part, mut tape) = (Self { bytes: batch.bytes(), ..Self::default() }, Tape::default());
-        batch.entries(|name, parser| {
+        part.buffer = batch.entries(|name, parser| {
             tape.read(parser)?;
             part.builder.begin(name);
             leaves(name, tape.root(), &mut part.dump, &mut part.builder);
@@ -131,16 +133,17 @@ impl Reader<'_> {
             if round.is_empty() && parsed.is_empty() {
                 return batches.finish();
             }
-            let (added, next) = rayon::join(
-                || parsed.into_iter().try_for_each(|part| self.add(part?)),
+            let (buffers, next) = rayon::join(
+                || parsed.into_iter().map(|part| self.add(part?)).collect::<Result<Vec<Vec<u8>>>>(),
                 || round.into_par_iter().map(Part::of).collect(),
             );
-            added?;
+            buffers?.into_iter().for_each(|buffer| batches.reuse(buffer));
             parsed = next;
         }
     }
 
-    fn add(&mut self, part: Part) -> Result<()> {
+    /// Adds records, and returns their buffer.
+    fn add(&mut self, part: Part) -> Result<Vec<u8>> {
         if self.builder.is_empty() {
             self.builder.reserve_for(&part.builder, self.source.len().div_ceil(part.bytes.max(1)));
         }
@@ -161,7 +164,8 @@ impl Reader<'_> {
                 }
             }
         });
-        check_memory(*source, builder.bytes())
+        check_memory(*source, builder.bytes())?;
+        Ok(part.buffer)
     }
 
     fn finish(mut self) -> Dump {

@@ -6,7 +6,7 @@
 /// Words of all values, in the order of the values.
 #[derive(Clone, Debug, Default)]
 pub(super) struct StatisticWords {
-    /// Place of each value's words: twice their index, and one more for those of 64 bits.
+    /// Place of each value's words: twice their index, and one more for those of 64 bits. Empty while all have 32 bits.
     places: Vec<u32>,
     narrow: Vec<[f32; 4]>,
     wide: Vec<[u64; 4]>,
@@ -15,10 +15,15 @@ pub(super) struct StatisticWords {
 impl StatisticWords {
     /// Adds the words of the next value.
     pub(super) fn push(&mut self, words: [u64; 4]) {
-        let place = |index: usize| u32::try_from(2 * index).unwrap_or(u32::MAX - 1);
-        match narrowed(words) {
+        let numbers = narrowed(words);
+        if numbers.is_none() && self.wide.is_empty() {
+            self.places.extend((0..self.narrow.len()).map(place));
+        }
+        match numbers {
             Some(numbers) => {
-                self.places.push(place(self.narrow.len()));
+                if !self.places.is_empty() {
+                    self.places.push(place(self.narrow.len()));
+                }
                 self.narrow.push(numbers);
             }
             None => {
@@ -30,6 +35,9 @@ impl StatisticWords {
 
     /// Words of the value at `index`.
     pub(super) fn get(&self, index: usize) -> Option<[u64; 4]> {
+        if self.places.is_empty() {
+            return self.narrow.get(index).copied().map(widened);
+        }
         let place = *self.places.get(index)?;
         let index = (place / 2) as usize;
         if place % 2 == 0 { self.narrow.get(index).copied().map(widened) } else { self.wide.get(index).copied() }
@@ -42,8 +50,8 @@ impl StatisticWords {
 
     /// Reserves memory for `values` more values like those of `part`, if possible.
     pub(super) fn reserve(&mut self, values: usize, part: &Self) {
-        let _grows = self.places.try_reserve(values);
         let is_wide = part.wide.len() > part.narrow.len();
+        let _grows = self.places.try_reserve(if part.places.is_empty() { 0 } else { values });
         let _grows = if is_wide { self.wide.try_reserve(values) } else { self.narrow.try_reserve(values) };
     }
 
@@ -53,6 +61,11 @@ impl StatisticWords {
         self.narrow.shrink_to_fit();
         self.wide.shrink_to_fit();
     }
+}
+
+/// Place of words of 32 bits by their index.
+fn place(index: usize) -> u32 {
+    u32::try_from(2 * index).unwrap_or(u32::MAX - 1)
 }
 
 /// The words as numbers of 32 bits; `None` where one of them is none.

@@ -1,12 +1,14 @@
 //! Splitting of a large object into batches of whole entries, which can be parsed on any thread.
 
-use super::parser::{BLOCK, Parser};
+use super::parser::Parser;
 use super::words::{plain_len, text_len};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::{ByteSource, check_memory};
 
 /// Bytes after which a batch ends with the current entry.
 const BATCH: usize = 256 * 1024;
+/// Most bytes that are taken from the parser at once.
+const PIECE: usize = 64 * 1024;
 /// Longest entry in bytes, because an entry is in memory as a whole.
 const MOST_ENTRY: usize = 512 << 20;
 
@@ -27,6 +29,8 @@ pub struct Batches<'p, 'a> {
     parser: &'p mut Parser<'a>,
     /// Bytes that were taken from the parser and belong to no batch yet.
     pending: Vec<u8>,
+    /// Buffers of earlier batches, for later ones.
+    free: Vec<Vec<u8>>,
     scan: Scan,
     state: State,
     /// Offset of the object's first entry.
@@ -64,8 +68,8 @@ impl<'a> Parser<'a> {
     pub fn batches(&mut self) -> Result<Batches<'_, 'a>> {
         self.open(b'{')?;
         let start = self.offset();
-        let (pending, scan) = (Vec::new(), Scan::default());
-        Ok(Batches { parser: self, pending, scan, state: State::Open, start, next: start })
+        let (pending, free, scan) = (Vec::new(), Vec::new(), Scan::default());
+        Ok(Batches { parser: self, pending, free, scan, state: State::Open, start, next: start })
     }
 }
 
@@ -77,9 +81,7 @@ impl<'a> Batches<'_, 'a> {
     pub(crate) fn next_batch(&mut self) -> Result<Option<Batch<'a>>> {
         while self.state == State::Open {
             if self.scan.whole >= BATCH {
-                let rest = self.pending.split_off(self.scan.whole);
-                let bytes = std::mem::replace(&mut self.pending, rest);
-                (self.scan.len, self.scan.whole) = (self.scan.len - bytes.len(), 0);
+                let bytes = self.cut();
                 return Ok(Some(self.batch(bytes, false)));
             }
             check_memory(self.parser.source, self.pending.len())?;
@@ -97,12 +99,28 @@ impl<'a> Batches<'_, 'a> {
         Ok(None)
     }
 
+    /// Takes the buffer of a batch that was parsed, for a batch to come.
+    pub(crate) fn reuse(&mut self, buffer: Vec<u8>) {
+        self.free.push(buffer);
+    }
+
     /// Ends the object, after all of its batches were parsed.
     ///
     /// # Errors
     /// `Corrupt` if the closing bracket is missing.
     pub fn finish(self) -> Result<()> {
         self.parser.close(b'}')
+    }
+
+    /// The whole entries of the bytes that are pending, whose rest stays.
+    fn cut(&mut self) -> Vec<u8> {
+        let mut rest = self.free.pop().unwrap_or_else(|| Vec::with_capacity(BATCH + PIECE));
+        rest.clear();
+        rest.extend_from_slice(self.pending.get(self.scan.whole..).unwrap_or_default());
+        let mut bytes = std::mem::replace(&mut self.pending, rest);
+        bytes.truncate(self.scan.whole);
+        (self.scan.len, self.scan.whole) = (self.scan.len - bytes.len(), 0);
+        bytes
     }
 
     fn batch(&mut self, bytes: Vec<u8>, is_last: bool) -> Batch<'a> {
@@ -118,7 +136,7 @@ impl<'a> Batches<'_, 'a> {
             return Ok(());
         }
         let rest = self.parser.buffer.get(self.parser.position..).unwrap_or_default();
-        let rest = rest.get(..rest.len().min(BLOCK)).unwrap_or_default();
+        let rest = rest.get(..rest.len().min(PIECE)).unwrap_or_default();
         self.pending.extend_from_slice(rest);
         let taken = rest.len();
         let end = self.scan.follow(&self.pending);
@@ -197,17 +215,17 @@ impl Batch<'_> {
         self.bytes.len() as u64
     }
 
-    /// Calls `entry` with each entry, as [`Parser::object`] does.
+    /// Calls `entry` with each entry, as [`Parser::object`] does. Returns the buffer, which a later batch may use.
     ///
     /// # Errors
     /// Those of [`Parser::object`].
-    pub fn entries(self, mut entry: impl FnMut(&str, &mut Parser<'_>) -> Result<()>) -> Result<()> {
+    pub fn entries(self, mut entry: impl FnMut(&str, &mut Parser<'_>) -> Result<()>) -> Result<Vec<u8>> {
         let end = self.offset + self.bytes.len() as u64;
         let mut parser = Parser { buffer: self.bytes, depth: self.depth, ..Parser::at(self.source, end) };
         (parser.limit, parser.next_offset) = (end, end);
         let mut key = String::new();
         if self.is_first && parser.peek()? == Some(b'}') {
-            return Ok(());
+            return Ok(parser.buffer);
         }
         // A batch that is not the last ends with a comma.
         while self.is_last || parser.peek()?.is_some() {
@@ -220,7 +238,7 @@ impl Batch<'_> {
                 break;
             }
         }
-        Ok(())
+        Ok(parser.buffer)
     }
 }
 
@@ -240,10 +258,11 @@ mod tests {
         let mut entries = Vec::new();
         let mut batches = parser.batches()?;
         while let Some(batch) = batches.next_batch()? {
-            batch.entries(|key, parser| {
+            let buffer = batch.entries(|key, parser| {
                 entries.push((key.to_owned(), format!("{:?}", parser.value()?)));
                 Ok(())
             })?;
+            batches.reuse(buffer);
         }
         batches.finish()?;
         parser.end()?;

@@ -8,7 +8,7 @@ use crate::hash::{ByHash, hash_of};
 use crate::read::decimal::parse_f64;
 
 /// Number of bytes read at once.
-pub(super) const BLOCK: usize = 256 * 1024;
+const BLOCK: usize = 256 * 1024;
 /// Deepest nesting that is read; msprobe itself stops at 400.
 pub(super) const MAX_DEPTH: usize = 512;
 /// Longest string in bytes, so that a damaged file cannot use all memory.

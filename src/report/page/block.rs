@@ -52,12 +52,14 @@ pub(super) struct Block {
     /// Texts of its numbers.
     values: IndexedTexts,
     bytes: Vec<u8>,
+    /// Buffer in which a block is packed, before it is kept in as much memory as it takes.
+    packed: Vec<u8>,
 }
 
 impl Default for Block {
     fn default() -> Self {
         let columns = std::array::from_fn(|_| Vec::with_capacity(ROWS));
-        Self { columns, metrics: Vec::new(), values: IndexedTexts::default(), bytes: Vec::new() }
+        Self { columns, metrics: Vec::new(), values: IndexedTexts::default(), bytes: Vec::new(), packed: Vec::new() }
     }
 }
 
@@ -147,7 +149,7 @@ impl Block {
     }
 
     /// The packed block, with the texts that it is the first to name; it is empty afterwards.
-    pub(super) fn pack(&mut self, texts: Vec<&str>) -> std::io::Result<Vec<u8>> {
+    pub(super) fn pack(&mut self, texts: Vec<&str>) -> std::io::Result<Box<[u8]>> {
         let rows = self.len();
         self.bytes.clear();
         for count in [rows, self.metrics.len()] {
@@ -163,11 +165,13 @@ impl Block {
         }
         let tail = Tail { texts, values: self.values.texts_from(0).collect() };
         self.bytes.extend(embeddable(&serde_json::to_string(&tail)?).as_bytes());
-        let mut packed = DeflateEncoder::new(Vec::new(), Compression::fast());
-        packed.write_all(&self.bytes)?;
+        self.packed.clear();
+        let mut encoder = DeflateEncoder::new(&mut self.packed, Compression::fast());
+        encoder.write_all(&self.bytes)?;
+        encoder.finish()?;
         self.columns.iter_mut().chain(&mut self.metrics).for_each(Vec::clear);
         self.values.clear();
-        packed.finish()
+        Ok(self.packed.as_slice().into())
     }
 
     /// Replaces what is stored as a difference by it.

@@ -40,7 +40,7 @@ const EXPLAINED: u32 = 8;
 pub struct Operations {
     full: FullRows,
     block: Block,
-    packed: Vec<Vec<u8>>,
+    packed: Vec<Box<[u8]>>,
     /// Bytes of the packed blocks.
     bytes: usize,
     texts: IndexedTexts,
@@ -76,7 +76,7 @@ struct Last {
 pub struct OperationTable {
     full: FullRows,
     texts: IndexedTexts,
-    packed: Vec<Vec<u8>>,
+    packed: Vec<Box<[u8]>>,
     units: Vec<Unit>,
     metrics: Vec<String>,
     rows: usize,

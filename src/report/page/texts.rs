@@ -1,6 +1,8 @@
 //! A table of distinct texts, stored one after the other.
 
-use crate::hash::{self, ByHash};
+use hashbrown::HashTable;
+
+use crate::hash::hash_of;
 
 /// Texts by index, in the order in which they first came; the empty one has index 0.
 #[derive(Debug)]
@@ -8,13 +10,13 @@ pub(super) struct IndexedTexts {
     all: String,
     /// Offset in bytes at which each ends.
     ends: Vec<usize>,
-    /// Index of each text by its hash; on a collision the next free hash is used.
-    index: ByHash<u32>,
+    /// Index of each text by its hash.
+    index: HashTable<u32>,
 }
 
 impl Default for IndexedTexts {
     fn default() -> Self {
-        let mut texts = Self { all: String::new(), ends: Vec::new(), index: ByHash::default() };
+        let mut texts = Self { all: String::new(), ends: Vec::new(), index: HashTable::new() };
         texts.index("");
         texts
     }
@@ -23,17 +25,15 @@ impl Default for IndexedTexts {
 impl IndexedTexts {
     /// Index of `text`, which is added where it is new.
     pub(super) fn index(&mut self, text: &str) -> u32 {
-        let mut place = hash::hash_of(text);
-        while let Some(known) = self.index.get(&place) {
-            if self.get(*known) == Some(text) {
-                return *known;
-            }
-            place = place.wrapping_add(1);
+        let Self { all, ends, index } = self;
+        let hash = hash_of(text);
+        if let Some(known) = index.find(hash, |known| text_at(all, ends, *known) == Some(text)) {
+            return *known;
         }
-        let next = u32::try_from(self.ends.len()).unwrap_or(u32::MAX);
-        self.all.push_str(text);
-        self.ends.push(self.all.len());
-        self.index.insert(place, next);
+        let next = u32::try_from(ends.len()).unwrap_or(u32::MAX);
+        all.push_str(text);
+        ends.push(all.len());
+        index.insert_unique(hash, next, |known| text_at(all, ends, *known).map_or(0, hash_of));
         next
     }
 
@@ -47,9 +47,7 @@ impl IndexedTexts {
 
     /// The text of an index.
     pub(super) fn get(&self, index: u32) -> Option<&str> {
-        let index = index as usize;
-        let start = index.checked_sub(1).map_or(Some(0), |before| self.ends.get(before).copied())?;
-        self.all.get(start..*self.ends.get(index)?)
+        text_at(&self.all, &self.ends, index)
     }
 
     /// Number of texts.
@@ -74,4 +72,11 @@ impl IndexedTexts {
         self.index.clear();
         self.index("");
     }
+}
+
+/// The text of an index, of those that stand in `all` and end at `ends`.
+fn text_at<'a>(all: &'a str, ends: &[usize], index: u32) -> Option<&'a str> {
+    let index = index as usize;
+    let start = index.checked_sub(1).map_or(Some(0), |before| ends.get(before).copied())?;
+    all.get(start..*ends.get(index)?)
 }

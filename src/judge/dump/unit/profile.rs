@@ -2,6 +2,7 @@
 
 use super::View;
 use crate::compare::dump::LeafComparison;
+use crate::judge::dump::flow::LeafFlow;
 use crate::kind::TensorKind;
 use crate::result::number::Number;
 use crate::result::unit::ProfilePoint;
@@ -9,44 +10,87 @@ use crate::result::unit::ProfilePoint;
 /// Most points of the divergence profile.
 const MOST_POINTS: usize = 2000;
 
-impl View<'_> {
-    pub(super) fn profile(&self) -> Vec<ProfilePoint> {
-        let points: Vec<ProfilePoint> = self
-            .operations()
-            .filter_map(|(order, comparison, flow)| {
-                let operation = self.candidate_operation(comparison)?;
-                let is_output = |leaf: &&LeafComparison| {
-                    let kind =
-                        leaf.pair.candidate().and_then(|index| operation.leaves.get(index)).map(|leaf| leaf.kind);
-                    kind.is_some_and(|kind| !matches!(kind, TensorKind::Input | TensorKind::Parameter))
-                };
-                let errors = comparison.leaves.iter().filter(is_output).filter_map(|leaf| leaf.measured.as_ref());
-                let error = errors.map(|measured| measured.error).fold(0.0, f64::max);
-                Some(ProfilePoint {
-                    order: order as u64,
-                    op: operation.name.to_owned(),
-                    error: Number(error),
-                    limit: Number(flow.band.noise),
-                    suspect: flow
-                        .leaves
-                        .iter()
-                        .any(|leaf| leaf.suspicion.as_ref().is_some_and(|suspicion| suspicion.is_culprit)),
-                })
-            })
-            .collect();
-        thinned(points)
+/// A point without the name of its operation: a profile keeps few of those that it is made of.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Point {
+    order: usize,
+    is_suspect: bool,
+    error: f64,
+}
+
+impl Point {
+    /// Whether it says more than `other`.
+    fn is_worse(&self, other: &Self) -> bool {
+        (self.is_suspect, self.error) > (other.is_suspect, other.error)
     }
 }
 
-/// Keeps the worst point of each of at most [`MOST_POINTS`] equal stretches, and every suspect among them.
-fn thinned(points: Vec<ProfilePoint>) -> Vec<ProfilePoint> {
-    if points.len() <= MOST_POINTS {
-        return points;
+impl View<'_> {
+    /// The worst point of each of at most [`MOST_POINTS`] equal stretches of the candidate's operations.
+    pub(super) fn profile(&self) -> Vec<ProfilePoint> {
+        let size = self.points().count().div_ceil(MOST_POINTS);
+        worst_of_stretches(self.points(), size).into_iter().filter_map(|point| self.named(point)).collect()
     }
-    let size = points.len().div_ceil(MOST_POINTS);
-    let rank = |point: &ProfilePoint| (point.suspect, point.error.0);
-    let worst = |stretch: &[ProfilePoint]| {
-        stretch.iter().max_by(|a, b| rank(a).partial_cmp(&rank(b)).unwrap_or(std::cmp::Ordering::Equal)).cloned()
-    };
-    points.chunks(size).filter_map(worst).collect()
+
+    /// The points of all operations of the candidate.
+    fn points(&self) -> impl Iterator<Item = Point> {
+        self.operations().filter_map(|(order, comparison, flow)| {
+            let operation = self.candidate_operation(comparison)?;
+            let is_output = |leaf: &&LeafComparison| {
+                let kind = leaf.pair.candidate().and_then(|index| operation.leaves.get(index)).map(|leaf| leaf.kind);
+                kind.is_some_and(|kind| !matches!(kind, TensorKind::Input | TensorKind::Parameter))
+            };
+            let errors = comparison.leaves.iter().filter(is_output).filter_map(|leaf| leaf.measured.as_ref());
+            let error = errors.map(|measured| measured.error).fold(0.0, f64::max);
+            let is_suspect = |leaf: &LeafFlow| leaf.suspicion.as_ref().is_some_and(|suspicion| suspicion.is_culprit);
+            Some(Point { order, is_suspect: flow.leaves.iter().any(is_suspect), error })
+        })
+    }
+
+    fn named(&self, Point { order, is_suspect, error }: Point) -> Option<ProfilePoint> {
+        let operation = self.candidate_operation(self.input.comparison.operations.get(order)?)?;
+        Some(ProfilePoint {
+            order: order as u64,
+            op: operation.name.to_owned(),
+            error: Number(error),
+            limit: Number(self.flows.get(order)?.band.noise),
+            suspect: is_suspect,
+        })
+    }
+}
+
+/// The worst point of each stretch of `size` points; a suspect goes before a larger error, and the last of equal points counts.
+fn worst_of_stretches(points: impl Iterator<Item = Point>, size: usize) -> Vec<Point> {
+    let mut worst: Vec<Point> = Vec::new();
+    for (index, point) in points.enumerate() {
+        match worst.last_mut().filter(|_| !index.is_multiple_of(size)) {
+            Some(last) if last.is_worse(&point) => {}
+            Some(last) => *last = point,
+            None => worst.push(point),
+        }
+    }
+    worst
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    proptest::proptest! {
+        #[test]
+        fn each_stretch_keeps_its_worst_point(
+            values in proptest::collection::vec((proptest::bool::ANY, 0_u8..4), 0..40),
+            size in 1_usize..9,
+        ) {
+            let points: Vec<Point> = values
+                .iter()
+                .enumerate()
+                .map(|(order, (is_suspect, error))| Point { order, is_suspect: *is_suspect, error: f64::from(*error) })
+                .collect();
+            let key = |point: &&Point| (point.is_suspect, point.error.to_bits());
+            let expected: Vec<Point> =
+                points.chunks(size).filter_map(|stretch| stretch.iter().max_by_key(key).copied()).collect();
+            proptest::prop_assert_eq!(worst_of_stretches(points.into_iter(), size), expected);
+        }
+    }
 }

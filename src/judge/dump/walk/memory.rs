@@ -8,6 +8,7 @@ use super::super::terms;
 use super::super::update;
 use super::super::upstream::Upstream;
 use super::super::writes::{is_destination, is_recorded_after};
+use super::recurring::call_key;
 use super::{Walk, error_of_sums, is_of_statistics, module_path, size};
 use crate::compare::dump::ExactDifference;
 use crate::dtype::Dtype;
@@ -85,7 +86,7 @@ impl Walk<'_> {
             all.add(Upstream { loosest: None, ..*received });
         }
         if name.direction == Some(Direction::Forward) {
-            self.forward.insert(hash_of(&(name.base, name.call)), all);
+            self.remember_forward(name, all);
         }
         if !suspicion::is_in_place_artefact(items, name) {
             self.before.add(Upstream { loosest: outputs.loosest, ..all });
@@ -93,6 +94,14 @@ impl Walk<'_> {
         // Parameter gradients are made from what arrives at the backward call, which may be all it records.
         let inside = if name.direction == Some(Direction::Backward) { all } else { outputs };
         self.remember_inside(name, full_name, inside);
+    }
+
+    /// Notes the state of a forward call, for its backward call.
+    pub(super) fn remember_forward(&mut self, name: &OpName<'_>, state: Upstream) {
+        let key = call_key(name);
+        if self.recurring.has(key) {
+            self.forward.insert(key, state);
+        }
     }
 
     /// Notes the state of a value, for later operations that read it.
