@@ -15,7 +15,7 @@ pub(super) enum RowPairs<'a> {
 impl<'a> RowPairs<'a> {
     /// Pairs the rows of two dumps whose operations and rows are the same ones, of these operations of the candidate.
     pub(super) fn of_like_rows(pair: DumpPair<'a>, operations: impl Iterator<Item = (usize, Operation<'a>)>) -> Self {
-        let with_rows = operations.filter(|(_, operation)| operation.leaves.len() > 0);
+        let with_rows = operations.filter(|(_, operation)| !operation.leaves.is_empty());
         Self::Like(pair, with_rows.filter_map(|(index, _)| u32::try_from(index).ok()).collect())
     }
 
