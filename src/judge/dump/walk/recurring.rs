@@ -92,7 +92,7 @@ mod tests {
         #[test]
         fn a_key_that_came_twice_is_known(keys in proptest::collection::vec(0_u64..40, 0..100)) {
             // Hashes, as keys are.
-            let keys: Vec<ValueKey> = keys.iter().map(crate::hash::hash_of).collect();
+            let keys: Vec<ValueKey> = keys.iter().map(hash_of).collect();
             let recurring = Recurring::for_keys(keys.len());
             keys.iter().for_each(|key| recurring.add(*key));
             for key in &keys {
@@ -103,7 +103,7 @@ mod tests {
 
         #[test]
         fn few_keys_that_came_once_are_known(first: u64) {
-            let keys: Vec<ValueKey> = (0..1000).map(|key: u64| crate::hash::hash_of(&(first, key))).collect();
+            let keys: Vec<ValueKey> = (0..1000).map(|key: u64| hash_of(&(first, key))).collect();
             let recurring = Recurring::for_keys(keys.len());
             keys.iter().for_each(|key| recurring.add(*key));
             proptest::prop_assert!(keys.iter().filter(|key| recurring.has(**key)).count() < 100);
