@@ -51,27 +51,15 @@ fn hash_of(fingerprint: &Fingerprint) -> u32 {
     crate::hash::hash_of(fingerprint) as u32
 }
 
-/// Places of the values of a side by the highest byte of their hash, those of each bucket in rising order: small pieces, which find room in
-/// memory that the judgement gave back, and which are sorted in the cache.
-type Buckets = Vec<Vec<Place>>;
-
-/// Number of buckets.
-const BUCKETS: usize = 256;
-
-/// Bucket of a hash.
-fn bucket_of(hash: u32) -> usize {
-    (hash >> 24) as usize
-}
-
-/// Places of every traceable value of both sides. Several causes ask for them, and most units for none.
+/// Places of every traceable value of both sides, in rising order. Several causes ask for them, and most units for none.
 #[derive(Default)]
 pub struct TracedPlaces {
-    baseline: OnceCell<Buckets>,
-    candidate: OnceCell<Buckets>,
+    baseline: OnceCell<Vec<Place>>,
+    candidate: OnceCell<Vec<Place>>,
 }
 
 impl TracedPlaces {
-    fn of(&self, input: &UnitInput<'_>, side: Side) -> &[Vec<Place>] {
+    fn of(&self, input: &UnitInput<'_>, side: Side) -> &[Place] {
         let known = match side {
             Side::Baseline => &self.baseline,
             Side::Candidate => &self.candidate,
@@ -82,18 +70,16 @@ impl TracedPlaces {
                 (0_u32..).zip(input.comparison.operations.iter().map(operation))
             };
             let values = operations().filter_map(|(_, operation)| operation).map(|operation| operation.leaves.len());
-            let expected = values.sum::<usize>() / BUCKETS;
-            let mut buckets: Buckets = (0..BUCKETS).map(|_| Vec::with_capacity(expected + expected / 8)).collect();
+            let mut places: Vec<Place> = Vec::with_capacity(values.sum());
             for (order, operation) in operations() {
                 let leaves = operation.into_iter().flat_map(|operation| operation.leaves.iter());
-                for (index, leaf) in (0_u32..).zip(leaves) {
-                    let Some(fingerprint) = leaf.record().as_ref().and_then(fingerprint) else { continue };
-                    let hash = hash_of(&fingerprint);
-                    buckets.get_mut(bucket_of(hash)).into_iter().for_each(|places| places.push((hash, order, index)));
-                }
+                places.extend((0_u32..).zip(leaves).filter_map(|(index, leaf)| {
+                    let fingerprint = leaf.record().as_ref().and_then(fingerprint)?;
+                    Some((hash_of(&fingerprint), order, index))
+                }));
             }
-            buckets.par_iter_mut().for_each(|places| places.sort_unstable());
-            buckets
+            places.par_sort_unstable();
+            places
         })
     }
 }
@@ -102,23 +88,22 @@ impl TracedPlaces {
 pub(super) struct Trace<'a> {
     input: &'a UnitInput<'a>,
     side: Side,
-    buckets: &'a [Vec<Place>],
+    places: &'a [Place],
 }
 
 impl<'a> Trace<'a> {
     /// The appearances of the values of one side.
     pub(super) fn of(input: &'a UnitInput<'a>, side: Side, traced: &'a TracedPlaces) -> Self {
-        Self { input, side, buckets: traced.of(input, side) }
+        Self { input, side, places: traced.of(input, side) }
     }
 
     /// Appearances of a value, in the order of the comparison.
     fn appearances(&self, record: &TensorRecord<'_>) -> impl DoubleEndedIterator<Item = Appearance<'a>> + Clone + '_ {
         let wanted = fingerprint(record);
         let hash = wanted.as_ref().map_or(0, hash_of);
-        let bucket: &[Place] = self.buckets.get(bucket_of(hash)).map_or(&[], Vec::as_slice);
-        let from = bucket.partition_point(|(known, ..)| *known < hash);
-        let to = bucket.partition_point(|(known, ..)| *known <= hash);
-        let places = bucket.get(from..to).filter(|_| wanted.is_some()).unwrap_or_default();
+        let from = self.places.partition_point(|(known, ..)| *known < hash);
+        let to = self.places.partition_point(|(known, ..)| *known <= hash);
+        let places = self.places.get(from..to).filter(|_| wanted.is_some()).unwrap_or_default();
         let is_wanted = move |one: &Appearance<'_>| one.leaf.record().as_ref().and_then(fingerprint) == wanted;
         places.iter().filter_map(|(_, order, leaf)| self.appearance(*order as usize, *leaf as usize)).filter(is_wanted)
     }

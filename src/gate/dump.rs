@@ -326,10 +326,9 @@ fn step(
         }
         let reference = aids.reference.as_mut().and_then(|reference| reference.errors(pair));
         let input = UnitInput { reference: reference.as_ref(), ..unit.input() };
-        // This thread looks for causes afterwards, in memory that its judgement gave back.
-        let (judgement, table) = rayon::join(
-            || judge_unit(&input, &context, shared, aids.noise),
+        let (table, judgement) = rayon::join(
             || unit.table(&request.matching, measurements, sink),
+            || judge_unit(&input, &context, shared, aids.noise),
         );
         table?;
         let mut judgement = judgement?;

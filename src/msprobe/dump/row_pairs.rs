@@ -22,11 +22,11 @@ impl<'a> RowPairs<'a> {
     /// Groups pairs.
     pub(super) fn of_list(pairs: Vec<RowPair>) -> Self {
         let groups = pairs.chunk_by(|a, b| a.candidate.operation() == b.candidate.operation());
-        let ends = groups.scan(0, |end, group| {
+        let add = |end: &mut usize, group: &[RowPair]| {
             *end += group.len();
             Some(*end)
-        });
-        let ends = ends.collect();
+        };
+        let ends = groups.scan(0, add).collect();
         Self::Listed(pairs, ends)
     }
 
@@ -42,7 +42,9 @@ impl<'a> RowPairs<'a> {
     pub(super) fn group(&self, index: usize) -> Vec<RowPair> {
         match self {
             Self::Like(pair, operations) => {
-                let operation = operations.get(index).map_or(0, |operation| *operation as usize);
+                let Some(operation) = operations.get(index).map(|operation| *operation as usize) else {
+                    return Vec::new();
+                };
                 let rows = pair.candidate.operations.get(operation).map_or(0, |operation| operation.leaves.len());
                 let places = (0..rows).map(|leaf| ValuePlace::new(operation, leaf));
                 places.map(|place| RowPair::new(pair, place, Some(place))).collect()
