@@ -258,7 +258,7 @@ fn removals_never_make_a_failing_pair_pass() {
 }
 
 #[test]
-#[ignore = "some minutes"]
+#[ignore = "two minutes"]
 fn many_removals_never_make_a_failing_pair_pass() {
     assert!(all_removals(50) > 1000);
 }
@@ -295,7 +295,7 @@ fn two_layouts_never_pass_with_a_piece_less() {
 }
 
 #[test]
-#[ignore = "some minutes"]
+#[ignore = "a minute"]
 fn two_layouts_never_pass_with_any_of_many_pieces_less() {
-    assert!(all_pieces(200) > 2000);
+    assert!(all_pieces(50) > 500);
 }
