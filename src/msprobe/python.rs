@@ -78,9 +78,10 @@ pub fn quoted(text: &str) -> String {
 pub(crate) fn write_quoted(text: &str, out: &mut String) {
     let quote = if text.contains('\'') && !text.contains('"') { '"' } else { '\'' };
     out.push(quote);
-    let is_plain = |character: char| character >= ' ' && !['\\', quote, '\x7f'].contains(&character);
+    // All others are ASCII, so that bytes are enough to find them.
+    let is_plain = |byte: u8| byte >= b' ' && ![b'\\', b'\x7f'].contains(&byte) && char::from(byte) != quote;
     let mut rest = text;
-    while let Some(end) = rest.find(|character| !is_plain(character)) {
+    while let Some(end) = rest.bytes().position(|byte| !is_plain(byte)) {
         let (plain, special) = rest.split_at(end);
         out.push_str(plain);
         let mut characters = special.chars();

@@ -471,7 +471,7 @@ pub(crate) fn kind_of_data(dump: &Dump) -> &str {
     if dump.task != "statistics" {
         return &dump.task;
     }
-    match dump.operations.leaves().filter_map(Leaf::record).find_map(|record| record.checksum) {
+    match dump.operations.first_checksum() {
         Some(checksum) if checksum.starts_with("0x") => "xor",
         Some(_) => "md5",
         None => "statistics",

@@ -17,12 +17,9 @@ pub(super) fn statistic_differences(
     let statistics = candidate.iter().zip(baseline).zip(whole);
     for (((candidate, baseline), whole), to) in statistics.zip(absolute.iter_mut().zip(relative)) {
         (*to.0, *to.1) = match (candidate, baseline) {
-            (Cell::Float(a), Cell::Float(b))
-                if !whole && a.is_finite() && b.is_finite() && a.to_bits() != b.to_bits() =>
-            {
-                // What their texts say, without the texts.
-                of_numbers(*a, *b, whole)
-            }
+            // What their texts say, without the texts.
+            (Cell::Float(a), Cell::Float(b)) if a.to_bits() == b.to_bits() => EQUAL,
+            (Cell::Float(a), Cell::Float(b)) if !whole && a.is_finite() && b.is_finite() => of_numbers(*a, *b, whole),
             _ => difference(&candidate.text(), &baseline.text(), whole),
         };
     }
@@ -34,10 +31,13 @@ pub(super) fn are_whole((candidate, baseline): (&Cell<'_>, &Cell<'_>)) -> bool {
     is_whole(&candidate.text()) && is_whole(&baseline.text())
 }
 
+/// Absolute and relative difference of two cells with the same text.
+const EQUAL: (Cell<'static>, Cell<'static>) = (Cell::word("0"), Cell::word("0"));
+
 /// Absolute and relative difference of two cells, as text. `whole` says that both columns hold integers only.
 fn difference(candidate: &str, baseline: &str, whole: bool) -> (Cell<'static>, Cell<'static>) {
     if candidate == baseline {
-        return (Cell::word("0"), Cell::word("0"));
+        return EQUAL;
     }
     let word = match (Kind::of(candidate), Kind::of(baseline)) {
         (Kind::Number(a), Kind::Number(b)) => return of_numbers(a, b, whole),

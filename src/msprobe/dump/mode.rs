@@ -1,6 +1,6 @@
 //! The kind of data that two dumps are compared by.
 
-use crate::read::dump::{Dump, Leaf};
+use crate::read::dump::Dump;
 
 /// Kind of data that msprobe compares, chosen by what both sides recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,5 +32,5 @@ pub fn mode(candidate: &Dump, baseline: &Dump) -> Result<CompareMode, &'static s
 }
 
 fn has_checksums(dump: &Dump) -> bool {
-    dump.operations.leaves().filter_map(Leaf::record).any(|record| record.checksum.is_some())
+    dump.operations.first_checksum().is_some()
 }

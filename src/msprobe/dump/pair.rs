@@ -1,7 +1,10 @@
 //! Two dumps to compare, the rules by which their rows find each other, and the rows.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 
+use super::cells;
 use crate::pair::dump::{NameTranslations, RenamedOperation};
 use crate::read::dump::{Dump, DumpFormat, Leaf};
 
@@ -26,6 +29,14 @@ impl ValuePlace {
 
     pub(crate) fn value_in(self, dump: &Dump) -> Option<Leaf<'_>> {
         dump.operations.get(self.operation())?.leaves.get(self.leaf as usize)
+    }
+
+    /// Element type of the value, as in its row; the empty text where there is no value.
+    pub(super) fn dtype_in(self, dump: &Dump) -> Cow<'_, str> {
+        let operation = dump.operations.get(self.operation());
+        let of_tensor = operation.and_then(|operation| operation.leaves.dtype(self.leaf as usize));
+        // Every row is asked, and most are tensors.
+        of_tensor.map_or_else(|| self.value_in(dump).map(cells::dtype_of).unwrap_or_default(), Cow::Borrowed)
     }
 }
 

@@ -1,6 +1,5 @@
 //! The pairs of rows of a table, and whether the types of two rows are compared with each other.
 
-use super::cells;
 use super::pair::{DumpPair, RowPair, ValuePlace};
 use crate::read::dump::Operation;
 
@@ -73,8 +72,7 @@ impl RowPair {
 
 /// The dtype gate: equal texts, or both one of the common float types; across frameworks, both of one family.
 fn same_family(pair: &DumpPair<'_>, candidate: ValuePlace, baseline: ValuePlace) -> bool {
-    let [a, b] = [candidate.value_in(pair.candidate), baseline.value_in(pair.baseline)]
-        .map(|leaf| leaf.map(cells::dtype_of).unwrap_or_default());
+    let (a, b) = (candidate.dtype_in(pair.candidate), baseline.dtype_in(pair.baseline));
     let cross = pair.candidate.framework != pair.baseline.framework;
     a == b
         || (is_common_float(&a) && is_common_float(&b))

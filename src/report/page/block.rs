@@ -205,7 +205,7 @@ fn recorded_bits(value: &RecordedValue<'_>, texts: &mut IndexedTexts) -> u32 {
     };
     let is_kept = |bits: &u32| {
         number.is_some_and(|number| {
-            number.fract() != 0.0 || f64::from(f32::from_bits(*bits)).to_bits() == number.to_bits()
+            f64::from(f32::from_bits(*bits)).to_bits() == number.to_bits() || number.fract() != 0.0
         })
     };
     let bits = number.filter(|number| number.is_finite()).and_then(close).filter(is_kept);

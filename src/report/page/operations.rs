@@ -68,6 +68,7 @@ struct Last {
     unit: u32,
     op: u32,
     module: u32,
+    reason: u32,
     types: [u32; 2],
 }
 
@@ -102,7 +103,7 @@ impl Operations {
             module: self.texts.index_or_last(&mut self.last.module, &line.module),
             kind: code_of_kind(line.kind),
             state: code_of_state(line),
-            reason: self.texts.index(&line.reason),
+            reason: self.texts.index_or_last(&mut self.last.reason, &line.reason),
             error: line.error,
             limit: line.limit,
             sides: self.sides(line),
@@ -141,23 +142,22 @@ impl Operations {
     }
 
     fn name_types(&mut self, line: &OperationLine<'_>) {
-        for (text, side) in self.types.iter_mut().zip([&line.baseline, &line.candidate]) {
-            text.clear();
-            let Some(Recorded { dtype, shape, .. }) = side else { continue };
-            text.push_str(dtype);
-            for (index, size) in shape.iter().enumerate() {
-                text.push_str(if index > 0 { ", " } else { " [" });
-                // Writing to a string cannot fail.
-                let _ = write!(text, "{size}");
+        let [of_baseline, of_candidate] = &mut self.types;
+        name_type(line.baseline.as_ref(), of_baseline);
+        match (&line.baseline, &line.candidate) {
+            (Some(left), Some(right)) if (&left.dtype, &left.shape) == (&right.dtype, &right.shape) => {
+                of_candidate.clone_from(of_baseline);
             }
-            text.push_str(if shape.is_empty() { "" } else { "]" });
+            (_, right) => name_type(right.as_ref(), of_candidate),
         }
     }
 
     fn number_metrics(&mut self, line: &OperationLine<'_>) {
         self.numbers.clear();
-        for (name, number) in &line.metrics {
-            let known = self.metrics.iter().position(|known| known == name);
+        for (place, (name, number)) in line.metrics.iter().enumerate() {
+            // Lines mostly have the same metrics in the same order.
+            let is_there = self.metrics.get(place).is_some_and(|known| known == name);
+            let known = is_there.then_some(place).or_else(|| self.metrics.iter().position(|known| known == name));
             if known.is_none() && (self.metrics.len() >= MOST_METRICS || name.len() > MOST_NAME) {
                 continue;
             }
@@ -249,6 +249,19 @@ impl OperationTable {
             out.written("\n")
         })
     }
+}
+
+/// Replaces `text` by type and shape of a side; by nothing where there is no such side.
+fn name_type(side: Option<&Recorded<'_>>, text: &mut String) {
+    text.clear();
+    let Some(Recorded { dtype, shape, .. }) = side else { return };
+    text.push_str(dtype);
+    for (index, size) in shape.iter().enumerate() {
+        text.push_str(if index > 0 { ", " } else { " [" });
+        // Writing to a string cannot fail.
+        let _ = write!(text, "{size}");
+    }
+    text.push_str(if shape.is_empty() { "" } else { "]" });
 }
 
 /// The end of a tensor's name, behind the operation and a point.
