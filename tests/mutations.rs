@@ -258,7 +258,7 @@ fn removals_never_make_a_failing_pair_pass() {
 }
 
 #[test]
-#[ignore = "two minutes"]
+#[ignore = "some minutes"]
 fn many_removals_never_make_a_failing_pair_pass() {
     assert!(all_removals(50) > 1000);
 }
@@ -295,7 +295,7 @@ fn two_layouts_never_pass_with_a_piece_less() {
 }
 
 #[test]
-#[ignore = "a minute"]
+#[ignore = "some minutes"]
 fn two_layouts_never_pass_with_any_of_many_pieces_less() {
-    assert!(all_pieces(50) > 500);
+    assert!(all_pieces(200) > 2000);
 }

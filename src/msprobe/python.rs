@@ -78,7 +78,7 @@ pub fn quoted(text: &str) -> String {
 pub(crate) fn write_quoted(text: &str, out: &mut String) {
     let quote = if text.contains('\'') && !text.contains('"') { '"' } else { '\'' };
     out.push(quote);
-    // All others are ASCII, so that bytes are enough to find them.
+    // What is not plain is ASCII, so that bytes are enough to find it.
     let is_plain = |byte: u8| byte >= b' ' && ![b'\\', b'\x7f'].contains(&byte) && char::from(byte) != quote;
     let mut rest = text;
     while let Some(end) = rest.bytes().position(|byte| !is_plain(byte)) {

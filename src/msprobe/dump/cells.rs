@@ -185,14 +185,6 @@ pub(super) fn statistics_of(leaf: Leaf<'_>) -> [Cell<'_>; 4] {
     }
 }
 
-/// The element type of a value, as in its half of a row.
-pub(super) fn dtype_of(leaf: Leaf<'_>) -> Cow<'_, str> {
-    match leaf.value {
-        LeafValue::Tensor(record) => record.dtype.into(),
-        _ => Half::from_leaf(leaf).dtype,
-    }
-}
-
 /// msprobe turns the truth values of a tensor's record into text, those of scalars not.
 fn tensor_statistics(record: &TensorRecord<'_>) -> [Cell<'static>; 4] {
     record.statistics().map(|value| match value {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-use super::cells;
+use super::cells::Half;
 use crate::pair::dump::{NameTranslations, RenamedOperation};
 use crate::read::dump::{Dump, DumpFormat, Leaf};
 
@@ -35,8 +35,9 @@ impl ValuePlace {
     pub(super) fn dtype_in(self, dump: &Dump) -> Cow<'_, str> {
         let operation = dump.operations.get(self.operation());
         let of_tensor = operation.and_then(|operation| operation.leaves.dtype(self.leaf as usize));
-        // Every row is asked, and most are tensors.
-        of_tensor.map_or_else(|| self.value_in(dump).map(cells::dtype_of).unwrap_or_default(), Cow::Borrowed)
+        // Every row is asked, and most are tensors, whose statistics are not needed for it.
+        let of_value = || self.value_in(dump).map(|leaf| Half::from_leaf(leaf).dtype).unwrap_or_default();
+        of_tensor.map_or_else(of_value, Cow::Borrowed)
     }
 }
 

@@ -246,8 +246,10 @@ impl Operations {
     /// Checksum of the first tensor that has one.
     pub(crate) fn first_checksum(&self) -> Option<&str> {
         // Most dumps have none, and are not searched for it.
-        let mut leaves = (self.checksums.len() > 0).then(|| self.leaves()).into_iter().flatten();
-        leaves.find_map(|leaf| leaf.record()?.checksum)
+        if self.checksums.len() == 0 {
+            return None;
+        }
+        self.leaves().find_map(|leaf| leaf.record()?.checksum)
     }
 
     /// Names of operations, for adding.
@@ -347,16 +349,19 @@ impl<'a> Leaves<'a> {
 
     /// Row name of the value at an index of the row order, without the value.
     pub(crate) fn row(self, index: usize) -> Option<RowName<'a>> {
-        if index < self.len { Some(self.records.form(self.start + index)?.row_of(self.operation)) } else { None }
+        Some(self.form(index)?.row_of(self.operation))
     }
 
     /// Element type as written of the tensor at an index of the row order, without the tensor; `None` for anything else.
     pub(crate) fn dtype(self, index: usize) -> Option<&'a str> {
-        let form = if index < self.len { self.records.form(self.start + index)? } else { return None };
-        match &form.body {
+        match &self.form(index)?.body {
             Body::Tensor { dtype, .. } => Some(dtype),
             Body::Null | Body::Damaged | Body::Plain { .. } => None,
         }
+    }
+
+    fn form(self, index: usize) -> Option<&'a Form> {
+        if index < self.len { self.records.form(self.start + index) } else { None }
     }
 
     /// All values in row order.

@@ -60,14 +60,11 @@ fn turn(fields: &mut serde_json::Map<String, Value>, name: &str, word: &str) {
     _ = is_word && fields.insert(name.into(), word.into()).is_some();
 }
 
-/// All ways together, a bit each.
-const ALL: u32 = (1 << WAYS.len()) - 1;
-
 /// Every fixture that blocks, without any of its words that a subset of the ways takes away.
 #[test]
 fn whatever_words_are_taken_away_the_decision_is_the_same() {
     let policy = policy_of("");
-    let (mut decided, mut failing) = (0, 0_u32);
+    let (mut decided, mut failing) = (0, 0);
     for name in all_fixtures() {
         let honest = of_head(&judged(&fixture(&name), &policy, Request::ALL_CHECKS));
         let verdict = |value: &Value| {
@@ -79,9 +76,7 @@ fn whatever_words_are_taken_away_the_decision_is_the_same() {
             continue;
         }
         failing += 1;
-        // Each way alone and all together; of the others every fourth, so that a few fixtures meet each.
-        let is_turn = |subset: &u32| subset.count_ones() == 1 || *subset == ALL || subset % 4 == failing % 4;
-        for subset in (1..=ALL).filter(is_turn) {
+        for subset in 1_u32..1 << WAYS.len() {
             let mut forged = honest.clone();
             let chosen = WAYS.iter().enumerate().filter(|(place, _)| subset >> place & 1 == 1);
             chosen.for_each(|(_, way)| way(&mut forged));
@@ -91,5 +86,5 @@ fn whatever_words_are_taken_away_the_decision_is_the_same() {
         }
     }
     println!("{failing} failing results, {decided} forged ones decided as before, the others refused");
-    assert!(failing > 60 && decided > 1_500, "{failing} failing results, {decided} decided");
+    assert!(failing > 60 && decided > 5_000, "{failing} failing results, {decided} decided");
 }
