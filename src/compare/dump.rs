@@ -166,8 +166,11 @@ impl<'a> PreparedOperation<'a> {
             (Some(left), Some(right)) => {
                 let rule = folders.renaming.forward_call(right.name);
                 let saved = |leaf: &IndexPair| {
-                    let [left, right] = leaves_of(*leaf, left, right);
-                    data::saved_pair(left?, right?).map(Box::new)
+                    // Dumps of statistics saved none, and their values are not needed here.
+                    let are_saved = left.leaves.is_saved(leaf.baseline()?) && right.leaves.is_saved(leaf.candidate()?);
+                    let pair = are_saved.then(|| leaves_of(*leaf, left, right));
+                    let [Some(left), Some(right)] = pair? else { return None };
+                    data::saved_pair(left, right).map(Box::new)
                 };
                 let leaves = crate::pair::dump::pair_values(left, right, rule).into_iter();
                 leaves.map(|leaf| (leaf, saved(&leaf))).collect()

@@ -45,6 +45,11 @@ pub(super) struct Appearance<'a> {
 /// value.
 type Place = (u32, u32, u32);
 
+/// Stands, behind all places, for a value that cannot be traced.
+const UNTRACED: Place = (u32::MAX, u32::MAX, u32::MAX);
+/// Number of operations whose places are listed by one thread.
+const AT_ONCE: usize = 1024;
+
 /// The lower half of the hash of a fingerprint, which hardly any other one shares.
 #[allow(clippy::cast_possible_truncation, reason = "half of the hash is wanted")]
 fn hash_of(fingerprint: &Fingerprint) -> u32 {
@@ -65,23 +70,41 @@ impl TracedPlaces {
             Side::Candidate => &self.candidate,
         };
         known.get_or_init(|| {
-            let operations = || {
-                let operation = |comparison: &OperationComparison| operation_of(input, &comparison.pair, side);
-                (0_u32..).zip(input.comparison.operations.iter().map(operation))
-            };
-            let values = operations().filter_map(|(_, operation)| operation).map(|operation| operation.leaves.len());
-            let mut places: Vec<Place> = Vec::with_capacity(values.sum());
-            for (order, operation) in operations() {
-                let leaves = operation.into_iter().flat_map(|operation| operation.leaves.iter());
-                places.extend((0_u32..).zip(leaves).filter_map(|(index, leaf)| {
-                    let fingerprint = leaf.record().as_ref().and_then(fingerprint)?;
-                    Some((hash_of(&fingerprint), order, index))
-                }));
+            let operations = &input.comparison.operations;
+            let values =
+                |one: &OperationComparison| operation_of(input, &one.pair, side).map_or(0, |one| one.leaves.len());
+            let mut places = vec![UNTRACED; operations.iter().map(values).sum()];
+            let mut rest = places.as_mut_slice();
+            let mut parts = Vec::new();
+            for (number, part) in operations.chunks(AT_ONCE).enumerate() {
+                let (own, others) = std::mem::take(&mut rest).split_at_mut(part.iter().map(values).sum());
+                parts.push((number * AT_ONCE, part, own));
+                rest = others;
             }
+            parts.into_par_iter().for_each(|(first, part, places)| {
+                let traced = (first..).zip(part).flat_map(|(order, one)| traced_values(input, side, order, one));
+                places.iter_mut().zip(traced).for_each(|(place, traced)| *place = traced);
+            });
             places.par_sort_unstable();
+            let traced = places.partition_point(|place| *place < UNTRACED);
+            places.truncate(traced);
             places
         })
     }
+}
+
+/// Places of the values of an operation that can be traced.
+fn traced_values(
+    input: &UnitInput<'_>,
+    side: Side,
+    order: usize,
+    comparison: &OperationComparison,
+) -> impl Iterator<Item = Place> {
+    let leaves = operation_of(input, &comparison.pair, side).into_iter().flat_map(|operation| operation.leaves.iter());
+    (0_u32..).zip(leaves).filter_map(move |(index, leaf)| {
+        let fingerprint = leaf.record().as_ref().and_then(fingerprint)?;
+        Some((hash_of(&fingerprint), u32::try_from(order).ok()?, index))
+    })
 }
 
 /// Appearances of every traceable value in one dump.

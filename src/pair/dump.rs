@@ -133,13 +133,15 @@ fn by_place(
 /// Whether both operations have the same few values in the same order, no two at one place.
 fn are_alike(baseline: Operation<'_>, candidate: Operation<'_>) -> bool {
     const FEW: usize = 16;
-    let same = |index: usize| {
-        let (left, right) = (plain_place(baseline, index), plain_place(candidate, index));
-        let is_new = || (0..index).all(|before| plain_place(candidate, before) != right);
-        right.is_some() && left == right && is_new()
-    };
     let len = candidate.leaves.len();
-    len == baseline.leaves.len() && len <= FEW && (0..len).all(same)
+    if len != baseline.leaves.len() || len > FEW {
+        return false;
+    }
+    let places: [Option<&str>; FEW] = std::array::from_fn(|index| plain_place(candidate, index));
+    places.iter().enumerate().take(len).all(|(index, place)| {
+        let is_new = || places.iter().take(index).all(|before| before != place);
+        place.is_some() && *place == plain_place(baseline, index) && is_new()
+    })
 }
 
 /// The place of a value whose row name needs no normalising; `None` for others.
@@ -235,7 +237,7 @@ impl<'a> Side<'a> {
     fn parent(&self, index: usize) -> Option<&'a str> {
         match self.translated {
             Some(translated) => translated.parents.get(index)?.as_deref(),
-            None => self.dump.parents.get(self.operation(index)?.name).map(AsRef::as_ref),
+            None => self.dump.parent_of(index),
         }
     }
 

@@ -3,18 +3,18 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use super::limits::ErrorBand;
 use super::noise::UnitNoise;
 use super::suspicion::Suspicion;
 use super::update::StepParameters;
+use crate::dtype::Dtype;
 
 /// Error that reached an operation, and the limits that follow for its values.
 #[derive(Clone, Debug)]
 pub struct OperationFlow {
     /// The largest error among the operation's inputs.
     pub input_error: f64,
-    /// The band of its outputs.
-    pub band: ErrorBand,
+    /// The loosest type of its inputs and of what they were made of; `None` where none is known. The limits of its outputs follow.
+    pub loosest: Option<Dtype>,
     /// One entry per leaf comparison.
     pub leaves: Box<[LeafFlow]>,
     /// Whether each side recorded another node of the graph, so that the results were not compared.

@@ -1,6 +1,7 @@
 //! One compared value of an operation with the records of both sides, and the keys that recognise it again.
 
 use std::borrow::Cow;
+use std::cell::OnceCell;
 
 use super::limits::looser_dtype;
 use crate::compare::closeness::Closeness;
@@ -23,6 +24,8 @@ pub(super) struct Item<'a> {
     candidate: Option<Leaf<'a>>,
     dtype: Option<Dtype>,
     keys: [Option<ValueKey>; 2],
+    /// Further numbers of the comparison, once they were asked for.
+    details: OnceCell<Option<Details>>,
 }
 
 impl<'a> Item<'a> {
@@ -31,8 +34,9 @@ impl<'a> Item<'a> {
     }
 
     /// Further numbers of the comparison; `None` where one side has no such value.
-    pub(super) fn details(&self) -> Option<Details> {
-        Some(self.comparison.details(self.baseline?, self.candidate?))
+    pub(super) fn details(&self) -> Option<&Details> {
+        let examine = || Some(self.comparison.details(self.baseline?, self.candidate?));
+        self.details.get_or_init(examine).as_ref()
     }
 
     /// Root mean square of the baseline; `None` where it is not known, or zero.
@@ -42,8 +46,8 @@ impl<'a> Item<'a> {
 
     /// The largest error of the metrics of these names; `None` where none of them was recorded.
     pub(super) fn largest_metric(&self, names: &[&str]) -> Option<f64> {
-        let metrics = self.details()?.metrics.into_iter();
-        metrics.filter(|(name, _)| names.contains(name)).map(|(_, error)| error).reduce(f64::max)
+        let metrics = self.details()?.metrics.iter();
+        metrics.filter(|(name, _)| names.contains(name)).map(|(_, error)| *error).reduce(f64::max)
     }
 
     /// The largest finite magnitude of the baseline's extremes.
@@ -151,7 +155,8 @@ pub(super) fn item<'a>(comparison: &'a LeafComparison, baseline: Operation<'a>, 
     let of = |operation: Operation<'a>, index: Option<usize>| index.and_then(|index| operation.leaves.get(index));
     let (left, right) = (of(baseline, comparison.pair.baseline()), of(candidate, comparison.pair.candidate()));
     let kind = right.or(left).map_or(TensorKind::Input, |leaf| leaf.kind);
-    let mut item = Item { comparison, kind, baseline: left, candidate: right, dtype: None, keys: [None; 2] };
+    let (baseline, candidate, details) = (left, right, OnceCell::new());
+    let mut item = Item { comparison, kind, baseline, candidate, dtype: None, keys: [None; 2], details };
     let records = item.records();
     let keys = [records[0].and_then(|record| key(false, record)), records[1].and_then(|record| key(true, record))];
     (item.dtype, item.keys) = (dtype_of(records), keys);

@@ -126,7 +126,7 @@ fn ties(inputs: &Upstream, items: &[Item<'_>], limits: ErrorBand) -> bool {
 
 /// Whether few enough elements differ for ties: if more than half of them do, ties are not the cause.
 fn is_tie_sized(item: &Item<'_>) -> bool {
-    let metrics = item.details().map(|details| details.metrics).unwrap_or_default();
+    let metrics = item.details().map_or(&[][..], |details| &details.metrics);
     let share = metrics.iter().find(|(name, _)| *name == "unequal_share");
     share.is_none_or(|(_, share)| *share <= 0.5)
 }

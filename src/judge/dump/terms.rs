@@ -3,11 +3,10 @@
 //! A sum of m terms of size t with random signs has a size near √m·t. If it is far smaller, its terms cancel: a gradient that is
 //! zero in exact arithmetic holds only the roundings of its terms, and its error is measured relative to √m·t.
 
-use std::collections::HashMap;
-
 use super::item::Item;
 use super::limits::AMPLIFICATION;
 use crate::dtype::Dtype;
+use crate::hash::{ByHash, hash_of};
 use crate::kind::TensorKind;
 use crate::read::dump::TensorRecord;
 use crate::read::dump::name::{Direction, OpName};
@@ -19,8 +18,8 @@ const MASKED: f64 = 1e3;
 /// Size and number of the gradients that arrive at backward calls.
 #[derive(Debug, Default)]
 pub(super) struct ArrivingGradients {
-    /// By the base name of a module or call.
-    of_call: HashMap<String, Gradients>,
+    /// By the hash of the base name of a module or call.
+    of_call: ByHash<Gradients>,
     /// The largest 2-norm of one.
     norm: f64,
 }
@@ -41,7 +40,7 @@ impl ArrivingGradients {
             return;
         };
         self.norm = self.norm.max(gradients.rms * gradients.elements.sqrt());
-        let known = self.of_call.entry(name.base.to_owned()).or_default();
+        let known = self.of_call.entry(hash_of(name.base)).or_default();
         known.rms = known.rms.max(gradients.rms);
         known.elements += gradients.elements;
     }
@@ -75,7 +74,7 @@ impl ArrivingGradients {
             if count > 1.0 { terms.rms * count.sqrt() } else { 0.0 }
         };
         let natural = match name.direction {
-            Some(Direction::ParametersGradient) => self.of_call.get(name.base).copied().map_or(0.0, of_sum),
+            Some(Direction::ParametersGradient) => self.of_call.get(&hash_of(name.base)).copied().map_or(0.0, of_sum),
             Some(Direction::Backward) => given(items).map(of_sum).fold(0.0, f64::max),
             _ if name.api() == "sum" => given(items).map(of_sum).fold(0.0, f64::max),
             // A mean is the sum over the number of its terms.

@@ -78,7 +78,7 @@ pub fn judge(input: &UnitInput<'_>, context: &UnitContext, policy: &Policy) -> J
     findings.extend(view.missing_findings(suspects.is_empty()));
     findings.extend(view.unreadable_findings(policy));
     let task = view.task_finding();
-    let census = Census::from_flows(input, &flows);
+    let (census, profile) = rayon::join(|| Census::from_flows(input, &flows), || view.profile());
     findings.extend(census.findings(input, &view.place(), task.is_some()));
     findings.extend(task);
     findings.extend(coverage::damage_findings(input, &view.place()));
@@ -96,7 +96,7 @@ pub fn judge(input: &UnitInput<'_>, context: &UnitContext, policy: &Policy) -> J
     }
     let named = |place: Option<usize>| suspects.get(place?).map(|suspect| view.culprit(suspect));
     (unit.culprit, unit.runner_up) = (named(culprit), named(runner_up));
-    unit.profile = view.profile();
+    unit.profile = profile;
     unit.rules = policy.dump.preset.and_then(|preset| view.preset_outcome(preset)).into_iter().collect();
     unit.rules.extend(view.limit_outcomes(policy));
     JudgedUnit {
@@ -208,8 +208,8 @@ impl<'a> View<'a> {
         self.operations().flat_map(move |(order, comparison, flow)| {
             let leaves = comparison.leaves.iter().zip(&flow.leaves);
             leaves.filter_map(move |(leaf, leaf_flow)| {
-                let operation = self.candidate_operation(comparison)?;
                 let suspicion = *leaf_flow.suspicion.as_deref()?;
+                let operation = self.candidate_operation(comparison)?;
                 let value = operation.leaves.get(leaf.pair.candidate()?)?;
                 let row = value.row.to_string();
                 let severity = own_severity(suspicion, policy);

@@ -54,7 +54,8 @@ pub(super) fn is_bias(item: &Item<'_>, name: &OpName<'_>) -> bool {
 
 /// Whether a call is a product with a weight, to which a bias is added.
 pub(crate) fn is_layer(name: &OpName<'_>) -> bool {
-    let holds = |word: &[u8]| name.api().as_bytes().windows(word.len()).any(|part| part.eq_ignore_ascii_case(word));
+    let api = name.api().as_bytes();
+    let holds = |word: &[u8]| api.windows(word.len()).any(|part| part.eq_ignore_ascii_case(word));
     holds(b"linear") || holds(b"conv")
 }
 

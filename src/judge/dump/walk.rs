@@ -233,19 +233,21 @@ impl<'a> Walk<'a> {
             inputs.add(arrived);
         }
         let is_other_node = self.has_refinement(Refinement::OtherDecomposition)
-            && !self.suspected.contains(&call_key(&name))
             && name.direction == Some(Direction::Backward)
+            && !self.suspected.contains(&call_key(&name))
             && is_other_node(baseline, candidate);
         let loosest = looser_dtype(own, inputs.loosest);
         for (item, flow) in items.iter().zip(&mut leaves).filter(|(item, _)| !is_input(item.kind)) {
             *flow = Some(match is_other_node {
                 true => LeafFlow::undecided(),
-                false if self.unfilled.contains(&hash_of(&candidate.name)) => LeafFlow::unread(),
+                false if self.is_unfilled(candidate.name) => LeafFlow::unread(),
                 false => self.judge_output(item, &inputs, loosest, &items, (candidate.name, &name)),
             });
         }
         self.arriving.remember(&name, &items);
-        self.remember((candidate.name, &name), &items, &leaves, loosest, &inputs, is_other_node);
+        let inside = self.remember((candidate.name, &name), &items, &leaves, loosest, &inputs, is_other_node);
+        let parent = comparison.pair.candidate().and_then(|index| self.candidate.parent_of(index));
+        self.remember_inside(&name, parent, inside);
         let leaves: Box<[LeafFlow]> = leaves.into_iter().flatten().collect();
         if leaves.iter().any(|leaf| leaf.suspicion.is_some()) {
             self.suspected.insert(call_key(&name));
@@ -253,7 +255,12 @@ impl<'a> Walk<'a> {
             // A layer that is wrong forward is as wrong backward, so that its result counts there only if it is a suspect.
             self.remember_forward(&name, kept);
         }
-        OperationFlow { input_error: inputs.error, band: band_of_dtype(loosest), leaves, is_other_node }
+        OperationFlow { input_error: inputs.error, loosest, leaves, is_other_node }
+    }
+
+    /// Whether a call shows a buffer before it is filled.
+    fn is_unfilled(&self, op: &str) -> bool {
+        !self.unfilled.is_empty() && self.unfilled.contains(&hash_of(op))
     }
 
     fn has_refinement(&self, refinement: Refinement) -> bool {
@@ -275,7 +282,7 @@ impl<'a> Walk<'a> {
         let alone = comparison.pair.baseline().and_then(|place| self.baseline.operations.get(place));
         self.born_in_baseline |= candidate.is_none() && alone.and_then(is_born).is_some();
         let leaves = comparison.leaves.iter().map(|_| LeafFlow::undecided()).collect();
-        OperationFlow { input_error: 0.0, band: band_of_dtype(None), leaves, is_other_node: false }
+        OperationFlow { input_error: 0.0, loosest: None, leaves, is_other_node: false }
     }
 
     /// Passes over an operation without a partner: its results were not compared, so no later difference is surely the first one, and

@@ -3,9 +3,11 @@
 //! The record of a tensor that a call writes into shows its old content. If no dumped operation made that content, it is
 //! uninitialised memory (`torch.empty`, a receive buffer), and its values mean nothing.
 
+use rayon::prelude::*;
+
 use super::item::{Item, is_input};
 use super::limits::AMPLIFICATION;
-use crate::compare::dump::UnitComparison;
+use crate::compare::dump::{OperationComparison, UnitComparison};
 use crate::hash::{Hashes, hash_of};
 use crate::kind::TensorKind;
 use crate::read::dump::name::{Direction, OpName};
@@ -104,29 +106,22 @@ const FILLED_WITHIN: usize = 16;
 /// Hashes of the names of calls that show a buffer before it is filled: views of unwritten memory that a later collective writes as
 /// a whole.
 pub(super) fn unfilled_views(unit: &UnitComparison, baseline: &Dump, candidate: &Dump) -> Hashes {
-    let operations: Vec<Option<Operation<'_>>> = (unit.operations.iter())
-        .map(|one| match one.operations(baseline, candidate) {
-            (Some(_), Some(candidate)) => Some(candidate),
-            _ => None,
-        })
-        .collect();
+    let of_both = |one: &OperationComparison| match one.operations(baseline, candidate) {
+        (Some(_), Some(candidate)) => Some(candidate),
+        _ => None,
+    };
     let is_filled_by = |later: &Operation<'_>, shape: &[u64]| {
         let name = OpName::parse(later.name);
         let is_whole = |leaf: &Leaf<'_>| leaf.record().is_some_and(|record| record.shape == shape);
         later.leaves.iter().any(|leaf| is_filled(leaf.row.below_operation(), leaf.kind, &name) && is_whole(&leaf))
     };
-    let mut unfilled = Hashes::default();
-    for (at, operation) in operations.iter().enumerate() {
-        let Some(operation) = operation.filter(|operation| VIEWS.contains(&OpName::parse(operation.name).api())) else {
-            continue;
-        };
-        let Some(shown) = operation.leaves.iter().find(|leaf| is_input(leaf.kind)).and_then(Leaf::record) else {
-            continue;
-        };
-        let mut later = operations.iter().skip(at + 1).take(FILLED_WITHIN).flatten();
-        if shown.requires_grad != Some(true) && later.any(|later| is_filled_by(later, shown.shape)) {
-            unfilled.insert(hash_of(&operation.name));
-        }
-    }
-    unfilled
+    let unfilled = |at: usize| {
+        let view = of_both(unit.operations.get(at)?).filter(|one| VIEWS.contains(&OpName::parse(one.name).api()))?;
+        let shown = view.leaves.iter().find(|leaf| is_input(leaf.kind)).and_then(Leaf::record)?;
+        let mut later = unit.operations.iter().skip(at + 1).take(FILLED_WITHIN).filter_map(of_both);
+        let is_unfilled = shown.requires_grad != Some(true) && later.any(|later| is_filled_by(&later, shown.shape));
+        is_unfilled.then(|| hash_of(view.name))
+    };
+    let unfilled: Vec<u64> = (0..unit.operations.len()).into_par_iter().filter_map(unfilled).collect();
+    unfilled.into_iter().collect()
 }

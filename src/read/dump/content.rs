@@ -1,7 +1,7 @@
 //! Content of a dump of one step and rank, which readers of all formats produce.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::compact::{ByName, ByNameBuilder};
 use super::plan::AssemblyPlan;
@@ -25,6 +25,8 @@ pub struct Dump {
     pub stacks: Option<ByName<Arc<Vec<String>>>>,
     /// Parent of each operation: the operation or module that it ran in.
     pub parents: ByName<Arc<str>>,
+    /// Index of each operation's parent among their values and one more, or 0; found when it is first asked for.
+    pub(super) parent_of: OnceLock<Box<[u32]>>,
     /// Parts of the files that could not be used.
     pub damage: Vec<DumpDamage>,
     /// Tool that recorded it; `None` for msprobe.
@@ -50,6 +52,17 @@ impl Dump {
         if let (Some(stacks), Some(others)) = (&mut self.stacks, &other.stacks) {
             stacks.share_names(others);
         }
+    }
+
+    /// Parent of the operation at an index: what `parents` holds for its name, without a search by name for every caller.
+    pub(crate) fn parent_of(&self, operation: usize) -> Option<&str> {
+        let search = || {
+            let place = |name: &str| Some(u32::try_from(self.parents.index(name)?).ok()? + 1);
+            // By one thread: one that waits for others might be handed work that waits for this.
+            self.operations.iter().map(|operation| place(operation.name).unwrap_or(0)).collect()
+        };
+        let place = self.parent_of.get_or_init(search).get(operation)?.checked_sub(1)?;
+        self.parents.values().get(place as usize).map(AsRef::as_ref)
     }
 
     fn framework_name(&self) -> &str {

@@ -42,7 +42,9 @@ pub(crate) fn is_module(name: &str) -> bool {
 impl<'a> OpName<'a> {
     /// Name of the called function or class: `linear` for `Functional.linear`, the class for a module.
     pub(crate) fn api(&self) -> &'a str {
-        self.base.rsplit('.').next().unwrap_or(self.base)
+        // The last part is short, so that a step for every byte takes less time than a search.
+        let dot = self.base.bytes().rposition(|byte| byte == b'.');
+        dot.and_then(|dot| self.base.get(dot + 1..)).unwrap_or(self.base)
     }
 
     /// Name of the called function, of a base whose parts are joined by dots or underscores: `linear` for `Functional_linear` too.

@@ -290,23 +290,23 @@ impl Operations {
     }
 
     fn value<'a>(&'a self, body: &'a Body, index: usize) -> Option<LeafValue<'a>> {
-        let [max, min, mean, norm] = self.words.get(index)?;
         Some(match body {
             Body::Null => LeafValue::Null,
             Body::Damaged => LeafValue::Damaged,
             Body::Plain { type_name, extension } => {
-                LeafValue::Plain { type_name, value: self.other(max)?, extension: extension.as_deref() }
+                let [place, ..] = self.words.get(index)?;
+                LeafValue::Plain { type_name, value: self.other(place)?, extension: extension.as_deref() }
             }
             Body::Tensor { dtype, element, shape, statistics, requires_grad, extension } => {
-                let [of_max, of_min, of_mean, of_norm] = *statistics;
+                let [max, min, mean, norm] = self.statistics(*statistics, index)?;
                 LeafValue::Tensor(TensorRecord {
                     dtype,
                     element: *element,
                     shape,
-                    max: self.statistic(of_max, max),
-                    min: self.statistic(of_min, min),
-                    mean: self.statistic(of_mean, mean),
-                    norm: self.statistic(of_norm, norm),
+                    max,
+                    min,
+                    mean,
+                    norm,
                     requires_grad: *requires_grad,
                     checksum: self.checksums.get(index).filter(|checksum| !checksum.is_empty()),
                     extension: extension.as_deref(),
@@ -314,6 +314,12 @@ impl Operations {
                 })
             }
         })
+    }
+
+    fn statistics(&self, [of_max, of_min, of_mean, of_norm]: [Tag; 4], index: usize) -> Option<[Statistic<'_>; 4]> {
+        let [max, min, mean, norm] = self.words.get(index)?;
+        let [max, min] = [self.statistic(of_max, max), self.statistic(of_min, min)];
+        Some([max, min, self.statistic(of_mean, mean), self.statistic(of_norm, norm)])
     }
 
     fn statistic(&self, tag: Tag, word: u64) -> Statistic<'_> {
@@ -350,6 +356,27 @@ impl<'a> Leaves<'a> {
     /// Row name of the value at an index of the row order, without the value.
     pub(crate) fn row(self, index: usize) -> Option<RowName<'a>> {
         Some(self.form(index)?.row_of(self.operation))
+    }
+
+    /// Role of the value at an index of the row order, without the value.
+    pub(crate) fn kind(self, index: usize) -> Option<TensorKind> {
+        self.form(index).map(|form| form.kind)
+    }
+
+    /// Whether the value at an index of the row order was saved to a file.
+    pub(crate) fn is_saved(self, index: usize) -> bool {
+        self.form(index).is_some_and(|form| match &form.body {
+            Body::Null | Body::Damaged => false,
+            Body::Tensor { extension, .. } | Body::Plain { extension, .. } => extension.is_some(),
+        })
+    }
+
+    /// Statistics of the tensor at an index of the row order, without its other properties; `None` for anything else.
+    pub(crate) fn statistics(self, index: usize) -> Option<[Statistic<'a>; 4]> {
+        match &self.form(index)?.body {
+            Body::Tensor { statistics, .. } => self.records.statistics(*statistics, self.start + index),
+            Body::Null | Body::Damaged | Body::Plain { .. } => None,
+        }
     }
 
     /// Element type as written of the tensor at an index of the row order, without the tensor; `None` for anything else.

@@ -3,6 +3,7 @@
 use super::View;
 use crate::compare::dump::LeafComparison;
 use crate::judge::dump::flow::LeafFlow;
+use crate::judge::dump::limits::band_of_dtype;
 use crate::kind::TensorKind;
 use crate::result::number::Number;
 use crate::result::unit::ProfilePoint;
@@ -28,7 +29,8 @@ impl Point {
 impl View<'_> {
     /// The worst point of each of at most [`MOST_POINTS`] equal stretches of the candidate's operations.
     pub(super) fn profile(&self) -> Vec<ProfilePoint> {
-        let size = self.points().count().div_ceil(MOST_POINTS);
+        let points = self.operations().filter_map(|(_, comparison, _)| self.candidate_operation(comparison)).count();
+        let size = points.div_ceil(MOST_POINTS);
         worst_of_stretches(self.points(), size).into_iter().filter_map(|point| self.named(point)).collect()
     }
 
@@ -37,7 +39,7 @@ impl View<'_> {
         self.operations().filter_map(|(order, comparison, flow)| {
             let operation = self.candidate_operation(comparison)?;
             let is_output = |leaf: &&LeafComparison| {
-                let kind = leaf.pair.candidate().and_then(|index| operation.leaves.get(index)).map(|leaf| leaf.kind);
+                let kind = leaf.pair.candidate().and_then(|index| operation.leaves.kind(index));
                 kind.is_some_and(|kind| !matches!(kind, TensorKind::Input | TensorKind::Parameter))
             };
             let errors = comparison.leaves.iter().filter(is_output).filter_map(|leaf| leaf.measured.as_ref());
@@ -53,7 +55,7 @@ impl View<'_> {
             order: order as u64,
             op: operation.name.to_owned(),
             error: Number(error),
-            limit: Number(self.flows.get(order)?.band.noise),
+            limit: Number(band_of_dtype(self.flows.get(order)?.loosest).noise),
             suspect: is_suspect,
         })
     }

@@ -20,6 +20,7 @@ use crate::read::dump::name::{Direction, OpName};
 const ACCUMULATED: f64 = 8.0;
 
 impl Walk<'_> {
+    /// Remembers what an operation received and made, and returns what it passes on to the modules around it.
     pub(super) fn remember(
         &mut self,
         (full_name, name): (&str, &OpName<'_>),
@@ -28,7 +29,7 @@ impl Walk<'_> {
         loosest: Option<Dtype>,
         received: &Upstream,
         is_other_node: bool,
-    ) {
+    ) -> Upstream {
         let mut all = Upstream::NOTHING;
         let mut outputs = Upstream::NOTHING;
         for (item, flow) in items.iter().zip(flows) {
@@ -92,8 +93,7 @@ impl Walk<'_> {
             self.before.add(Upstream { loosest: outputs.loosest, ..all });
         }
         // Parameter gradients are made from what arrives at the backward call, which may be all it records.
-        let inside = if name.direction == Some(Direction::Backward) { all } else { outputs };
-        self.remember_inside(name, full_name, inside);
+        if name.direction == Some(Direction::Backward) { all } else { outputs }
     }
 
     /// Notes the state of a forward call, for its backward call.
@@ -141,7 +141,7 @@ impl Walk<'_> {
     ) -> bool {
         self.has_refinement(Refinement::WriteDestinations)
             && (origin.is_none() && is_destination(item, name)
-                || self.unfilled.contains(&hash_of(&op))
+                || self.is_unfilled(op)
                 || is_recorded_after(item, items, name))
     }
 
@@ -152,9 +152,10 @@ impl Walk<'_> {
             || self.has_refinement(Refinement::MaskedScale) && terms::is_masked(item)
     }
 
-    /// Adds an error made inside a module to the module and to every module around it.
-    pub(super) fn remember_inside(&mut self, name: &OpName<'_>, full_name: &str, inside: Upstream) {
-        let parent = self.candidate.parents.get(full_name).map(|parent| OpName::parse(parent).base);
+    /// Adds an error made inside a module to the module and to every module around it: those of the call's name, and those of its
+    /// `parent`.
+    pub(super) fn remember_inside(&mut self, name: &OpName<'_>, parent: Option<&str>, inside: Upstream) {
+        let parent = parent.map(|parent| OpName::parse(parent).base);
         let own = module_path(name.base);
         let direction = match name.direction {
             Some(Direction::ParametersGradient) => Some(Direction::Backward),

@@ -125,7 +125,7 @@ impl Walk<'_> {
         if self.moved_share == 0.0 || !is_of_statistics(item) || measured.error > AMPLIFICATION * self.moved_share {
             return measured.error;
         }
-        let metrics = item.details().map(|details| details.metrics).unwrap_or_default();
+        let metrics = item.details().map_or(&[][..], |details| &details.metrics);
         let of = |wanted: &str| metrics.iter().find(|(name, _)| *name == wanted).map_or(0.0, |(_, error)| *error);
         let other_extreme = of("max_difference").min(of("min_difference"));
         other_extreme.max(error_of_sums(item)).min(measured.error)
