@@ -3,6 +3,7 @@
 //! The gate's own verdict never depends on these tables: they are for people who know the tool. Rules and formats follow the
 //! behaviour of the real tool, including its mistakes; each file names its part.
 
+mod bytes;
 pub mod config;
 pub mod dump;
 pub mod operators;

@@ -403,7 +403,7 @@ fn judge_unit(
     if let Some(recording) = noise.recording {
         recording.record_unit(input, &flows);
     }
-    shared.sink.lines(flows.len(), &|order| lines::operation_lines(input, &flows, order))?;
+    shared.sink.lines(flows.len(), &|order, lines| lines::add_operation_lines(input, &flows, order, lines))?;
     Ok(judged)
 }
 

@@ -55,9 +55,9 @@ impl Sink for OperationSink<'_> {
         while !self.matched.load(Ordering::Relaxed)
             && let Some(operation) = left.next()
         {
-            if let Some(line) = of(operation).first() {
-                self.look_at(&line.op);
-            }
+            let mut lines = Vec::new();
+            of(operation, &mut lines);
+            lines.first().iter().for_each(|line| self.look_at(&line.op));
         }
         self.sink.lines(operations, of)
     }

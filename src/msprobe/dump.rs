@@ -7,6 +7,7 @@
 mod cells;
 mod difference;
 mod hash;
+mod line;
 pub mod mapping;
 mod metrics;
 mod mode;
@@ -20,14 +21,16 @@ pub use metrics::MeasuredPair;
 pub use mode::{CompareMode, mode};
 pub use pair::{DumpPair, Matching, RowPair, ValuePlace};
 
+use std::borrow::Cow;
+
 use rayon::prelude::*;
 
 use crate::msprobe::python;
-use crate::msprobe::table::{Cell, MsprobeRows};
+use crate::msprobe::table::{Cell, MsprobeRows, TakeCells};
 use crate::read::dump::{Dump, DumpFormat, Leaf, TensorRecord};
 use cells::Half;
+use line::{Line, Numbers};
 use row_pairs::RowPairs;
-use verdict::{Facts, Numbers};
 
 /// The pairs of tensors whose files [`table`] asks about, in row order.
 pub fn pairs(pair: &DumpPair<'_>) -> Vec<(ValuePlace, ValuePlace)> {
@@ -64,16 +67,18 @@ pub fn table<'a>(
     if pair.baseline.operations.is_empty() || groups == 0 {
         return None;
     }
+    let stacks = pair.candidate.stacks.is_some() && pair.format == DumpFormat::Msprobe;
     let maker = Maker {
         pair: *pair,
         mode,
         columns: Columns::of(pair, &row_pairs, mode),
         row_pairs,
-        stacks: pair.candidate.stacks.is_some() && pair.format == DumpFormat::Msprobe,
+        stacks,
+        stack_texts: if stacks { stack_texts(pair.candidate) } else { Vec::new() },
         measured,
     };
     let columns = cells::columns(mode, maker.stacks);
-    let rows = move |group: usize, hand_on: &mut dyn FnMut(&[Cell<'_>])| maker.rows(group, hand_on);
+    let rows = move |group: usize, out: &mut dyn TakeCells| maker.rows(group, out);
     Some(MsprobeRows { sheet: "Sheet1".into(), columns, name, groups, rows: Box::new(rows) })
 }
 
@@ -87,10 +92,13 @@ struct Columns {
 
 impl Columns {
     fn of(pair: &DumpPair<'_>, pairs: &RowPairs<'_>, mode: CompareMode) -> Self {
-        let seen = |row: RowPair| {
-            let baseline = row.baseline.and_then(|place| place.value_in(pair.baseline));
-            [row.candidate.value_in(pair.candidate), baseline].map(cells::Inference::of)
+        let kinds = |place: Option<ValuePlace>, dump: &Dump| match place.map(|place| place.statistics_in(dump)) {
+            // Most rows, whose other properties need not be looked at for it.
+            Some(Some(recorded)) => cells::Inference::of_recorded(recorded),
+            Some(None) => cells::Inference::of(place.and_then(|place| place.value_in(dump))),
+            None => cells::Inference::of(None),
         };
+        let seen = |row: RowPair| [kinds(Some(row.candidate), pair.candidate), kinds(row.baseline, pair.baseline)];
         let both = |[a, b]: [cells::Inference; 2], [c, d]: [cells::Inference; 2]| [a.and(c), b.and(d)];
         let rows = (0..pairs.group_count()).into_par_iter().flat_map_iter(|group| pairs.group(group));
         let [candidate, baseline] = rows.map(seen).reduce(Default::default, both);
@@ -128,19 +136,34 @@ struct Maker<'a, M> {
     row_pairs: RowPairs<'a>,
     /// Whether a column shows call stacks.
     stacks: bool,
+    stack_texts: Vec<String>,
     measured: M,
 }
 
 impl<M: Fn(ValuePlace, ValuePlace) -> MeasuredPair> Maker<'_, M> {
     /// Hands on the rows of one operation.
-    fn rows(&self, group: usize, hand_on: &mut dyn FnMut(&[Cell<'_>])) {
+    fn rows(&self, group: usize, out: &mut dyn TakeCells) {
         let pairs = self.row_pairs.group(group);
         let lines: Vec<Line<'_>> = pairs.iter().filter_map(|row| self.line(row)).collect();
-        let verdicts = verdict::judge(&self.facts(&pairs, &lines));
-        for (index, ((line, row), verdict)) in lines.iter().zip(&pairs).zip(&verdicts).enumerate() {
-            let stack = self.stacks.then(|| stack_cell(self.pair.candidate, row.candidate, index == 0));
-            hand_on(&line.row(self.mode, verdict, stack));
+        // The stack of an operation stands in its first row only.
+        let first = pairs.first().filter(|_| self.stacks);
+        let mut stack = first.map(|row| self.stack(row.candidate));
+        for (line, verdict) in lines.iter().zip(verdict::judge(&lines)) {
+            line.write(&verdict.cells(), stack.as_deref(), out);
+            stack = stack.map(|_| Cow::Borrowed(cells::NOTHING));
         }
+    }
+
+    /// The text of the stack of an operation.
+    fn stack(&self, place: ValuePlace) -> Cow<'_, str> {
+        let dump = self.pair.candidate;
+        let find = || {
+            let stacks = dump.stacks.as_ref()?;
+            let index = stacks.index(dump.operations.get(place.operation())?.name)?;
+            let known = self.stack_texts.get(index).map(|text| Cow::Borrowed(text.as_str()));
+            known.or_else(|| Some(stack_text(stacks.values().get(index)?).into()))
+        };
+        find().unwrap_or(cells::NOTHING.into())
     }
 
     fn line(&self, row: &RowPair) -> Option<Line<'_>> {
@@ -149,96 +172,37 @@ impl<M: Fn(ValuePlace, ValuePlace) -> MeasuredPair> Maker<'_, M> {
         let mut baseline = baseline.map_or_else(Half::missing, Half::from_leaf);
         self.columns.candidate.apply(&mut candidate.statistics);
         self.columns.baseline.apply(&mut baseline.statistics);
-        let tensor = match row.baseline {
-            Some(place) if self.mode == CompareMode::Tensor && candidate.is_saved() && baseline.is_saved() => {
-                (self.measured)(row.candidate, place).cells()
+        let (left, right) = (&candidate.statistics, &baseline.statistics);
+        let numbers = match (self.mode, row.baseline) {
+            (CompareMode::Tensor, Some(place)) if candidate.is_saved() && baseline.is_saved() => {
+                Numbers::Tensor((self.measured)(row.candidate, place).cells())
             }
-            _ => [const { Cell::word("unsupported") }; 6],
-        };
-        let differences = match self.mode {
-            CompareMode::Statistics => {
-                difference::statistic_differences(&candidate.statistics, &baseline.statistics, self.columns.whole)
+            (CompareMode::Tensor, _) => Numbers::Tensor([const { Cell::word("unsupported") }; 6]),
+            (CompareMode::Statistics, _) => {
+                Numbers::Statistics(difference::statistic_differences(left, right, self.columns.whole))
             }
-            _ => [const { Cell::Empty }; 8],
+            (CompareMode::Checksum, _) => Numbers::Checksum,
         };
-        Some(Line { candidate, baseline, tensor, differences })
-    }
-
-    fn facts<'l>(&self, pairs: &[RowPair], lines: &'l [Line<'l>]) -> Vec<Facts<'l>> {
-        let fact = |(line, row): (&'l Line<'l>, &RowPair)| Facts {
-            operation: row.candidate.operation(),
-            candidate: &line.candidate,
-            baseline: &line.baseline,
-            numbers: match self.mode {
-                CompareMode::Tensor => Numbers::Tensor(&line.tensor),
-                CompareMode::Statistics => Numbers::Statistics { norm_relative: line.norm_relative() },
-                CompareMode::Checksum => Numbers::Checksum,
-            },
-        };
-        lines.iter().zip(pairs).map(fact).collect()
+        Some(Line { candidate, baseline, numbers })
     }
 }
 
-/// Number of cells of the longest row.
-const COLUMNS: usize = 32;
-
-/// All parts of a row except its verdict.
-struct Line<'a> {
-    candidate: Half<'a>,
-    baseline: Half<'a>,
-    /// The six cells of tensor mode.
-    tensor: [Cell<'static>; 6],
-    /// Differences of statistics mode: four absolute, four relative.
-    differences: [Cell<'static>; 8],
+/// Texts of the first stacks of a dump.
+fn stack_texts(dump: &Dump) -> Vec<String> {
+    /// Operations share most stacks, so that these are all in most dumps.
+    const MOST: usize = 4096;
+    let stacks = dump.stacks.as_ref().map_or(&[][..], |stacks| stacks.values());
+    stacks.iter().take(MOST).map(|frames| stack_text(frames)).collect()
 }
 
-impl Line<'_> {
-    fn norm_relative(&self) -> &Cell<'_> {
-        let [.., norm_relative] = &self.differences;
-        norm_relative
-    }
-
-    /// The cells in the order of [`cells::columns`].
-    fn row<'l>(&'l self, mode: CompareMode, verdict: &verdict::Outcome, stack: Option<Cell<'l>>) -> Vec<Cell<'l>> {
-        let (npu, bench) = (&self.candidate, &self.baseline);
-        let mut row = Vec::with_capacity(COLUMNS);
-        let texts = [&npu.name, &bench.name, &npu.dtype, &bench.dtype, &npu.shape, &bench.shape];
-        row.extend(texts.map(|text| Cell::borrowed(text)));
-        row.extend([npu.requires_grad, bench.requires_grad].map(Cell::word));
-        match mode {
-            CompareMode::Tensor => row.extend(self.tensor.iter().map(cells::table_cell)),
-            CompareMode::Statistics => row.extend(self.differences.iter().map(Cell::reborrow)),
-            CompareMode::Checksum => row.extend([&npu.hash, &bench.hash].map(|hash| Cell::borrowed(hash))),
-        }
-        if mode != CompareMode::Checksum {
-            row.extend(npu.statistics.iter().chain(&bench.statistics).map(cells::table_cell));
-        }
-        row.push(Cell::Bool(npu.requires_grad == bench.requires_grad));
-        row.push(Cell::word(verdict.level.as_str()));
-        row.push(verdict.messages().into());
-        row.extend(stack);
-        if mode == CompareMode::Tensor {
-            let mut names = String::from("[");
-            python::write_quoted(&npu.data_name, &mut names);
-            names.push_str(", ");
-            python::write_quoted(&bench.data_name, &mut names);
-            names.push(']');
-            row.push(names.into());
-        }
-        row
-    }
-}
-
-/// The stack of an operation, in its first row only.
-fn stack_cell(dump: &Dump, place: ValuePlace, first: bool) -> Cell<'static> {
-    let operation = dump.operations.get(place.operation()).filter(|_| first);
-    let frames = operation.and_then(|operation| dump.stacks.as_ref()?.get(operation.name));
-    let Some(frames) = frames else { return Cell::word(cells::NOTHING) };
-    let mut text = String::from("[");
+/// The frames of a stack, as Python prints a list.
+fn stack_text(frames: &[String]) -> String {
+    let mut text = String::with_capacity(frames.iter().map(|frame| frame.len() + 4).sum::<usize>() + 2);
+    text.push('[');
     for (index, frame) in frames.iter().enumerate() {
         text.push_str(if index == 0 { "" } else { ", " });
         python::write_quoted(frame, &mut text);
     }
     text.push(']');
-    text.into()
+    text
 }

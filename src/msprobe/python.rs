@@ -26,10 +26,10 @@ pub(crate) fn write_float(value: f64, out: &mut String) {
     if value == 0.0 || (1e-4..1e16).contains(&value.abs()) {
         return out.push_str(text);
     }
-    match text.split_once('e') {
+    match memchr::memchr(b'e', text.as_bytes()).map(|at| text.split_at(at)) {
         Some((mantissa, exponent)) => {
             out.push_str(mantissa);
-            write_exponent(exponent.parse().unwrap_or(0), out);
+            write_exponent(exponent.trim_start_matches('e').parse().unwrap_or(0), out);
         }
         None => scientific(text, out),
     }
@@ -76,12 +76,12 @@ pub fn quoted(text: &str) -> String {
 
 /// Adds the text of [`quoted`].
 pub(crate) fn write_quoted(text: &str, out: &mut String) {
-    let quote = if text.contains('\'') && !text.contains('"') { '"' } else { '\'' };
-    out.push(quote);
+    let quote = if text.contains('\'') && !text.contains('"') { b'"' } else { b'\'' };
+    out.push(quote.into());
     // What is not plain is ASCII, so that bytes are enough to find it.
-    let is_plain = |byte: u8| byte >= b' ' && ![b'\\', b'\x7f'].contains(&byte) && char::from(byte) != quote;
+    let is_special = |byte: u8| (byte < b' ') | (byte == b'\\') | (byte == b'\x7f') | (byte == quote);
     let mut rest = text;
-    while let Some(end) = rest.bytes().position(|byte| !is_plain(byte)) {
+    while let Some(end) = super::bytes::position(rest.as_bytes(), is_special) {
         let (plain, special) = rest.split_at(end);
         out.push_str(plain);
         let mut characters = special.chars();
@@ -89,7 +89,7 @@ pub(crate) fn write_quoted(text: &str, out: &mut String) {
             Some('\n') => out.push_str("\\n"),
             Some('\r') => out.push_str("\\r"),
             Some('\t') => out.push_str("\\t"),
-            Some(character) if character == quote || character == '\\' => out.extend(['\\', character]),
+            Some(character) if character == char::from(quote) || character == '\\' => out.extend(['\\', character]),
             Some(character) => {
                 let _written = write!(out, "\\x{:02x}", u32::from(character));
             }
@@ -98,7 +98,7 @@ pub(crate) fn write_quoted(text: &str, out: &mut String) {
         rest = characters.as_str();
     }
     out.push_str(rest);
-    out.push(quote);
+    out.push(quote.into());
 }
 
 /// `repr` of a JSON value as Python holds it.

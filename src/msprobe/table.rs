@@ -134,14 +134,18 @@ impl<'a> Cell<'a> {
 
 /// Adds a text as CSV holds it, with minimal quoting. A line break of either kind ends a record to some reader.
 fn write_csv_text(text: &str, out: &mut String) {
-    let is_risky = may_become_formula(text);
-    let is_quoted = text.bytes().any(|byte| matches!(byte, b',' | b'"' | b'\n' | b'\r'));
-    out.push_str(if is_quoted { "\"" } else { "" });
-    out.push_str(if is_risky { "'" } else { "" });
-    let mut parts = text.split('"');
-    out.push_str(parts.next().unwrap_or_default());
-    parts.for_each(|part| out.extend(["\"\"", part]));
-    out.push_str(if is_quoted { "\"" } else { "" });
+    let guard = if may_become_formula(text) { "'" } else { "" };
+    let is_special = |byte: u8| (byte == b',') | (byte == b'"') | (byte == b'\n') | (byte == b'\r');
+    if super::bytes::position(text.as_bytes(), is_special).is_none() {
+        return out.extend([guard, text]);
+    }
+    out.extend(["\"", guard]);
+    let mut rest = text;
+    while let Some((before, behind)) = memchr::memchr(b'"', rest.as_bytes()).map(|at| rest.split_at(at + 1)) {
+        out.extend([before, "\""]);
+        rest = behind;
+    }
+    out.extend([rest, "\""]);
 }
 
 /// Whether a spreadsheet could take a text for a formula, now or once it was saved and read again: by msprobe's rule, and
@@ -182,8 +186,34 @@ pub struct MsprobeTable {
     pub rows: Vec<Vec<Cell<'static>>>,
 }
 
-/// Makes the rows of a group, by its index, and hands on the cells of each.
-type MakeRows<'a> = dyn Fn(usize, &mut dyn FnMut(&[Cell<'_>])) + Sync + 'a;
+/// Takes rows, cell by cell from left to right.
+pub trait TakeCells {
+    /// Takes the next cell of a row.
+    fn cell(&mut self, cell: &Cell<'_>);
+    /// Ends a row.
+    fn end_row(&mut self);
+}
+
+/// Makes the rows of a group, by its index, and hands on their cells.
+type MakeRows<'a> = dyn Fn(usize, &mut dyn TakeCells) + Sync + 'a;
+
+/// Rows that are kept.
+#[derive(Default)]
+struct Kept {
+    rows: Vec<Vec<Cell<'static>>>,
+    /// Cells of the row at hand.
+    row: Vec<Cell<'static>>,
+}
+
+impl TakeCells for Kept {
+    fn cell(&mut self, cell: &Cell<'_>) {
+        self.row.push(cell.to_owned());
+    }
+
+    fn end_row(&mut self) {
+        self.rows.push(std::mem::take(&mut self.row));
+    }
+}
 
 /// A table whose rows are made when they are requested, on any thread.
 pub struct MsprobeRows<'a> {
@@ -201,9 +231,9 @@ pub struct MsprobeRows<'a> {
 
 impl From<MsprobeRows<'_>> for MsprobeTable {
     fn from(MsprobeRows { name, sheet, columns, groups, rows: make }: MsprobeRows<'_>) -> Self {
-        let mut rows = Vec::new();
-        (0..groups).for_each(|group| make(group, &mut |cells| rows.push(cells.iter().map(Cell::to_owned).collect())));
-        Self { name, sheet, columns, rows }
+        let mut kept = Kept::default();
+        (0..groups).for_each(|group| make(group, &mut kept));
+        Self { name, sheet, columns, rows: kept.rows }
     }
 }
 
@@ -214,7 +244,12 @@ impl From<MsprobeTable> for MsprobeRows<'_> {
             sheet,
             columns,
             groups: rows.len(),
-            rows: Box::new(move |row, hand_on| rows.get(row).into_iter().for_each(|cells| hand_on(cells))),
+            rows: Box::new(move |row, out| {
+                if let Some(cells) = rows.get(row) {
+                    cells.iter().for_each(|cell| out.cell(cell));
+                    out.end_row();
+                }
+            }),
         }
     }
 }

@@ -12,7 +12,7 @@ use super::page::operations::{self, Operations};
 use super::sink::{LinesOf, Sink, locked};
 use super::xlsx;
 use crate::error::{Error, ErrorKind, Result};
-use crate::msprobe::table::{MsprobeRows, MsprobeTable};
+use crate::msprobe::table::{Cell, MsprobeRows, MsprobeTable, TakeCells};
 use crate::output::documents::LINES;
 use crate::output::{Draft, Output};
 use crate::result::operation::OperationLine;
@@ -95,9 +95,12 @@ impl ReportFolder {
 
 impl Written {
     fn take(&mut self, Part { lines, text }: &Part<'_>) -> Result<()> {
-        lines.iter().try_for_each(|line| self.operations.add(line))?;
-        let written = self.out.write_all(text);
-        written.map_err(|error| Error::io(self.out.get_ref().file.place().display().to_string(), &error))
+        let Self { out, operations } = self;
+        // A thread that waits for the next lines can write the text meanwhile.
+        let (added, written) =
+            rayon::join(|| lines.iter().try_for_each(|line| operations.add(line)), || out.write_all(text));
+        added?;
+        written.map_err(|error| Error::io(out.get_ref().file.place().display().to_string(), &error))
     }
 }
 
@@ -109,14 +112,13 @@ struct Part<'a> {
 }
 
 impl<'a> Part<'a> {
-    /// Puts other lines in place of those before.
-    fn fill(&mut self, lines: impl Iterator<Item = OperationLine<'a>>, compress: bool) -> Result<()> {
+    /// Puts the lines of other operations in place of those before.
+    fn fill(&mut self, operations: Range<usize>, of: &LinesOf<'a>, compress: bool) -> Result<()> {
         self.lines.clear();
-        self.lines.extend(lines);
+        operations.for_each(|operation| of(operation, &mut self.lines));
         self.text.clear();
         for line in &self.lines {
-            serde_json::to_writer(&mut self.text, line)
-                .map_err(|error| Error::new(ErrorKind::Internal, LINES[0], error))?;
+            line.write(&mut self.text).map_err(|error| Error::new(ErrorKind::Internal, LINES[0], error))?;
             self.text.push(b'\n');
         }
         if compress && !self.text.is_empty() {
@@ -155,7 +157,7 @@ impl Sink for ReportFolder {
         };
         in_order::<Part<'_>>(
             operations,
-            |operations, part| part.fill(operations.flat_map(of), self.options.compress),
+            |operations, part| part.fill(operations, of, self.options.compress),
             |part| written.take(part),
         )
     }
@@ -205,15 +207,31 @@ fn csv(output: &Output, table: MsprobeRows<'_>) -> Result<()> {
 /// Writes rows of some groups of a table as text, in place of the `text` before.
 fn csv_rows(table: &MsprobeRows<'_>, groups: Range<usize>, text: &mut String) {
     text.clear();
-    for group in groups {
-        (table.rows)(group, &mut |cells| {
-            for (place, cell) in cells.iter().enumerate() {
-                text.push_str(if place == 0 { "" } else { "," });
-                cell.write_csv(text);
-            }
-            // A record whose only cell is empty would be an empty line, which CSV readers skip.
-            text.push_str(if matches!(cells, [cell] if cell.text().is_empty()) { "\"\"\n" } else { "\n" });
-        });
+    let mut rows = CsvRows { text, cells: 0, start: 0 };
+    groups.for_each(|group| (table.rows)(group, &mut rows));
+}
+
+/// Rows as text.
+struct CsvRows<'t> {
+    text: &'t mut String,
+    /// Number of cells of the row at hand.
+    cells: usize,
+    /// Offset at which it begins.
+    start: usize,
+}
+
+impl TakeCells for CsvRows<'_> {
+    fn cell(&mut self, cell: &Cell<'_>) {
+        self.text.push_str(if self.cells == 0 { "" } else { "," });
+        cell.write_csv(self.text);
+        self.cells += 1;
+    }
+
+    fn end_row(&mut self) {
+        // A record whose only cell is empty would be an empty line, which CSV readers skip.
+        let is_empty = self.cells == 1 && self.text.len() == self.start;
+        self.text.push_str(if is_empty { "\"\"\n" } else { "\n" });
+        (self.cells, self.start) = (0, self.text.len());
     }
 }
 

@@ -7,12 +7,12 @@ use crate::error::Result;
 use crate::msprobe::table::{MsprobeRows, MsprobeTable};
 use crate::result::operation::OperationLine;
 
-/// Lines of the operation at an index.
-pub(crate) type LinesOf<'a> = dyn Fn(usize) -> Vec<OperationLine<'a>> + Sync + 'a;
+/// Adds the lines of the operation at an index.
+pub(crate) type LinesOf<'a> = dyn Fn(usize, &mut Vec<OperationLine<'a>>) + Sync + 'a;
 
 /// Receives lines and tables, each kind in the order in which it is written; lines and tables may arrive at the same time.
 pub trait Sink: Sync {
-    /// Receives the lines of `operations` operations in their order. `of` makes the lines of one operation, on any thread.
+    /// Receives the lines of `operations` operations in their order. `of` adds the lines of one operation, on any thread.
     ///
     /// # Errors
     /// Where a line cannot be written; the run ends with it.
@@ -44,7 +44,9 @@ impl MemorySink {
 
 impl Sink for MemorySink {
     fn lines(&self, operations: usize, of: &LinesOf<'_>) -> Result<()> {
-        locked(&self.operations).extend((0..operations).flat_map(of).map(OperationLine::into_owned));
+        let mut lines = Vec::new();
+        (0..operations).for_each(|operation| of(operation, &mut lines));
+        locked(&self.operations).extend(lines.into_iter().map(OperationLine::into_owned));
         Ok(())
     }
 

@@ -31,8 +31,9 @@ fn request(baseline: &Path, candidate: &Path) -> Request {
 /// Everything of an outcome that is written.
 fn bytes(outcome: &RunOutcome) -> String {
     let json = serde_json::to_string_pretty(&outcome.result).expect("JSON");
-    let lines: Vec<String> = outcome.operations.iter().map(|line| serde_json::to_string(line).expect("JSON")).collect();
-    format!("{json}\n{}\n{:?}", lines.join("\n"), outcome.tables)
+    let mut lines = Vec::new();
+    outcome.operations.iter().for_each(|line| line.write(&mut lines).expect("JSON"));
+    format!("{json}\n{}\n{:?}", String::from_utf8(lines).expect("text"), outcome.tables)
 }
 
 fn part(request: &Request, selection: Selection, part: u64, parts: u64) -> (String, Vec<u8>) {

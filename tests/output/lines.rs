@@ -4,7 +4,9 @@ use std::borrow::Cow;
 
 use precision_gate::kind::TensorKind;
 use precision_gate::result::number::Number;
-use precision_gate::result::operation::{DIFFERENCES, OperationLine, Recorded, RecordedValue, State};
+use precision_gate::result::operation::{
+    DIFFERENCES, FromReference, OffSide, OperationLine, Recorded, RecordedValue, State,
+};
 use proptest::prelude::*;
 
 fn text() -> impl Strategy<Value = Cow<'static, str>> {
@@ -32,7 +34,7 @@ fn recorded() -> impl Strategy<Value = Option<Recorded<'static>>> {
 prop_compose! {
     fn line()(
         op in text(), module in text(), tensor in text(), baseline in recorded(), candidate in recorded(),
-        numbers in any::<[f64; 4]>(), kept in 0_usize..6,
+        numbers in any::<[f64; 4]>(), kept in 0_usize..6, reason in text(), is_judged in any::<[bool; 3]>(),
     ) -> OperationLine<'static> {
         let mut names: Vec<(&str, f64)> = DIFFERENCES.into_iter().zip(numbers).take(kept).collect();
         if names.len() < DIFFERENCES.len() {
@@ -41,7 +43,10 @@ prop_compose! {
         let own = |side: Recorded<'static>| Recorded { tensor: side.tensor.filter(|own| *own != tensor), ..side };
         OperationLine {
             step: 1, rank: None, order: 7, op, module, kind: TensorKind::Input, state: State::Agrees,
-            reason: Cow::Borrowed(""), error: Some(Number(numbers[0])), limit: None, reference: None,
+            reason, error: is_judged[0].then_some(Number(numbers[0])), limit: is_judged[1].then_some(Number(numbers[1])),
+            reference: is_judged[2].then_some(FromReference {
+                baseline: Number(numbers[2]), candidate: Number(numbers[3]), off_side: OffSide::Both,
+            }),
             metrics: names.into_iter().map(|(name, value)| (Cow::Borrowed(name), Number(value))).collect(),
             baseline: baseline.map(own), candidate: candidate.map(own), tensor: tensor.clone(),
         }
@@ -51,8 +56,9 @@ prop_compose! {
 proptest! {
     #[test]
     fn a_line_comes_back_as_it_was(line in line()) {
-        let text = serde_json::to_string(&line).expect("written");
-        let back: OperationLine<'_> = serde_json::from_str(&text).expect("read");
-        prop_assert_eq!(&back, &line, "{}", text);
+        let mut text = Vec::new();
+        line.write(&mut text).expect("written");
+        let back: OperationLine<'_> = serde_json::from_slice(&text).expect("read");
+        prop_assert_eq!(&back, &line, "{}", String::from_utf8_lossy(&text));
     }
 }

@@ -131,7 +131,12 @@ fn poison(value: &mut Value, key: &str, next: &mut impl Iterator<Item = String>)
 
 fn operations() -> Vec<OperationLine<'static>> {
     let mut next = (0..).map(|index: usize| NAMES[index % NAMES.len()].to_owned());
-    let mut lines = json!(cases::find("culprit_forward").run().operations);
+    let written = |line: &OperationLine<'_>| {
+        let mut text = Vec::new();
+        line.write(&mut text).expect("written");
+        serde_json::from_slice::<Value>(&text).expect("JSON")
+    };
+    let mut lines = json!(cases::find("culprit_forward").run().operations.iter().map(written).collect::<Vec<_>>());
     poison(&mut lines, "", &mut next);
     serde_json::from_value(lines).expect("still lines")
 }

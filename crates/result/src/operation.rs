@@ -1,6 +1,7 @@
 //! `operations.jsonl`: one line per compared tensor or value, for the page and for other tools.
 
 mod wire;
+mod written;
 
 use std::borrow::Cow;
 use std::fmt;

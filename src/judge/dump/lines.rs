@@ -12,35 +12,34 @@ use crate::read::dump::{Leaf, Operation};
 use crate::result::number::Number;
 use crate::result::operation::{OperationLine, State};
 
-/// Lines of the values of the operation at `order`, one per value.
-pub(crate) fn operation_lines<'a>(
+/// Adds the lines of the values of the operation at `order`, one per value.
+pub(crate) fn add_operation_lines<'a>(
     input: &'a UnitInput<'_>,
     flows: &'a [OperationFlow],
     order: usize,
-) -> Vec<OperationLine<'a>> {
-    let (Some(comparison), Some(flow)) = (input.comparison.operations.get(order), flows.get(order)) else {
-        return Vec::new();
-    };
+    lines: &mut Vec<OperationLine<'a>>,
+) {
+    let (Some(comparison), Some(flow)) = (input.comparison.operations.get(order), flows.get(order)) else { return };
     let (baseline, candidate) = comparison.operations(input.baseline, input.candidate);
-    let Some(named) = candidate.or(baseline) else { return Vec::new() };
-    let operation = Lines {
-        input,
-        order: order as u64,
-        op: named.name,
-        module: input.candidate.parents.get(named.name).map_or("", AsRef::as_ref),
+    let Some(named) = candidate.or(baseline) else { return };
+    let module = match comparison.pair.candidate() {
+        Some(index) => input.candidate.parent_of(index),
+        None => input.candidate.parents.get(named.name).map(AsRef::as_ref),
     };
+    let operation = Lines { input, order: order as u64, op: named.name, module: module.unwrap_or_default() };
     match (baseline, candidate) {
         (Some(baseline), Some(candidate)) => {
             let leaves = comparison.leaves.iter().zip(&flow.leaves);
-            let line = |(leaf, leaf_flow): (&'a LeafComparison, &LeafFlow)| OperationLine {
-                reference: input.reference.and_then(|errors| errors.errors_of(comparison, leaf, leaf_flow.limit)),
-                ..operation.paired(leaf, leaf_flow, baseline, candidate)
+            let line = |(leaf, leaf_flow): (&'a LeafComparison, &LeafFlow)| {
+                let mut line = operation.paired(leaf, leaf_flow, baseline, candidate);
+                line.reference = input.reference.and_then(|errors| errors.errors_of(comparison, leaf, leaf_flow.limit));
+                line
             };
-            leaves.map(line).collect()
+            lines.extend(leaves.map(line));
         }
-        (Some(only), None) => operation.one_sided(only, State::MissingOnCandidate),
-        (None, Some(only)) => operation.one_sided(only, State::MissingOnBaseline),
-        (None, None) => Vec::new(),
+        (Some(only), None) => lines.extend(operation.one_sided(only, State::MissingOnCandidate)),
+        (None, Some(only)) => lines.extend(operation.one_sided(only, State::MissingOnBaseline)),
+        (None, None) => {}
     }
 }
 
@@ -77,9 +76,10 @@ impl<'a> Lines<'a> {
         }
     }
 
-    fn one_sided(&self, operation: Operation<'a>, state: State) -> Vec<OperationLine<'a>> {
-        let sides = |leaf| if state == State::MissingOnCandidate { [Some(leaf), None] } else { [None, Some(leaf)] };
-        operation.leaves.iter().map(|leaf| OperationLine { state, ..self.line(sides(leaf)) }).collect()
+    fn one_sided(&self, operation: Operation<'a>, state: State) -> impl Iterator<Item = OperationLine<'a>> {
+        let sides =
+            move |leaf| if state == State::MissingOnCandidate { [Some(leaf), None] } else { [None, Some(leaf)] };
+        operation.leaves.iter().map(move |leaf| OperationLine { state, ..self.line(sides(leaf)) })
     }
 
     fn paired(

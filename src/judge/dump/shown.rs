@@ -37,12 +37,7 @@ pub(super) fn show(leaf: Leaf<'_>) -> Shown {
         LeafValue::Tensor(record) => {
             let mut values: Vec<String> = record.statistics().iter().map(|value| plain(&value.json())).collect();
             values.extend(record.checksum.map(str::to_owned));
-            Shown {
-                tensor,
-                dtype: record.dtype.trim_start_matches("torch.").to_owned(),
-                shape: record.shape.to_vec(),
-                values,
-            }
+            Shown { tensor, dtype: without_framework(record.dtype).to_owned(), shape: record.shape.to_vec(), values }
         }
     }
 }
@@ -60,11 +55,20 @@ pub(super) fn recorded_value(leaf: Leaf<'_>, is_named: bool) -> Recorded<'_> {
             let mut values = Vec::with_capacity(4 + usize::from(checksum.is_some()));
             values.extend(record.statistics().map(statistic));
             values.extend(checksum);
-            let dtype = record.dtype.trim_start_matches("torch.").into();
+            let dtype = without_framework(record.dtype).into();
             Recorded { tensor: None, dtype, shape: record.shape.into(), values }
         }
     };
     Recorded { tensor, ..recorded }
+}
+
+/// The name of a type without PyTorch's own before it.
+fn without_framework(dtype: &str) -> &str {
+    let mut name = dtype;
+    while let Some(rest) = name.strip_prefix("torch.") {
+        name = rest;
+    }
+    name
 }
 
 fn statistic(value: Statistic<'_>) -> RecordedValue<'_> {

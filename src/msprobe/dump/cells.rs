@@ -30,17 +30,26 @@ pub(super) struct Half<'a> {
 impl<'a> Half<'a> {
     /// The cells of a value.
     pub(super) fn from_leaf(leaf: Leaf<'a>) -> Self {
-        let half = match leaf.value {
+        let name = leaf.row.text();
+        match leaf.value {
+            LeafValue::Tensor(record) => Self {
+                name,
+                dtype: record.dtype.into(),
+                shape: shape_text(record.shape).into(),
+                requires_grad: match record.requires_grad {
+                    Some(true) => "True",
+                    Some(false) => "False",
+                    None => NOTHING,
+                },
+                statistics: tensor_statistics(&record),
+                hash: hash::checksum_text(record.checksum),
+                data_name: leaf.data_name().map_or(NO_FILE.into(), Cow::Owned),
+            },
             LeafValue::Null | LeafValue::Damaged => {
-                Self { statistics: repeated_cell("None"), data_name: NO_FILE.into(), ..Self::missing() }
+                Self { name, statistics: repeated_cell("None"), data_name: NO_FILE.into(), ..Self::missing() }
             }
-            LeafValue::Tensor(record) => {
-                let data_name = leaf.data_name().map_or(NO_FILE.into(), Cow::Owned);
-                Self { data_name, ..Self::of_tensor(&record) }
-            }
-            LeafValue::Plain { type_name, value, .. } => Self::of_plain(leaf.row, type_name, value),
-        };
-        Self { name: leaf.row.text(), ..half }
+            LeafValue::Plain { type_name, value, .. } => Self { name, ..Self::of_plain(leaf.row, type_name, value) },
+        }
     }
 
     /// The cells where there is no value to show.
@@ -53,21 +62,6 @@ impl<'a> Half<'a> {
             statistics: repeated_cell(NOTHING),
             hash: NOTHING.into(),
             data_name: NOTHING.into(),
-        }
-    }
-
-    fn of_tensor(record: &TensorRecord<'a>) -> Self {
-        Self {
-            dtype: record.dtype.into(),
-            shape: shape_text(record.shape).into(),
-            requires_grad: match record.requires_grad {
-                Some(true) => "True",
-                Some(false) => "False",
-                None => NOTHING,
-            },
-            statistics: tensor_statistics(record),
-            hash: hash::checksum_text(record.checksum),
-            ..Self::missing()
         }
     }
 
@@ -142,7 +136,8 @@ pub(super) fn repeated_cell<'a, const N: usize>(text: impl Into<Cow<'a, str>>) -
 
 /// A shape as the text of a Python list.
 pub(super) fn shape_text(shape: &[u64]) -> String {
-    let mut text = String::from("[");
+    let mut text = String::with_capacity(32);
+    text.push('[');
     for (axis, len) in shape.iter().enumerate() {
         text.push_str(if axis == 0 { "" } else { ", " });
         python::write_whole(*len, &mut text);
@@ -205,12 +200,12 @@ pub(super) struct Inference([ColumnKind; 4]);
 impl Inference {
     /// The kinds of a single row; `None` is a row that one side lacks.
     pub(super) fn of(leaf: Option<Leaf<'_>>) -> Self {
-        match leaf.map(|leaf| (leaf, leaf.value)) {
-            None => Self([ColumnKind::Other; 4]),
-            // Most rows, whose cells need not be made for it.
-            Some((_, LeafValue::Tensor(record))) => Self(record.statistics().map(ColumnKind::of_recorded)),
-            Some((leaf, _)) => Self(statistics_of(leaf).each_ref().map(ColumnKind::of)),
-        }
+        leaf.map_or(Self([ColumnKind::Other; 4]), |leaf| Self(statistics_of(leaf).each_ref().map(ColumnKind::of)))
+    }
+
+    /// The kinds of the row of a tensor.
+    pub(super) fn of_recorded(statistics: [Statistic<'_>; 4]) -> Self {
+        Self(statistics.map(ColumnKind::of_recorded))
     }
 
     /// Joins the kinds of two rows.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::cells::Half;
 use crate::pair::dump::{NameTranslations, RenamedOperation};
-use crate::read::dump::{Dump, DumpFormat, Leaf};
+use crate::read::dump::{Dump, DumpFormat, Leaf, Statistic};
 
 /// A value of a dump: 8 bytes, for there are millions; a dump of 2^32 operations does not fit in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -29,6 +29,11 @@ impl ValuePlace {
 
     pub(crate) fn value_in(self, dump: &Dump) -> Option<Leaf<'_>> {
         dump.operations.get(self.operation())?.leaves.get(self.leaf as usize)
+    }
+
+    /// Statistics of a tensor, without its other properties; `None` for anything else.
+    pub(super) fn statistics_in(self, dump: &Dump) -> Option<[Statistic<'_>; 4]> {
+        dump.operations.get(self.operation())?.leaves.statistics(self.leaf as usize)
     }
 
     /// Element type of the value, as in its row; the empty text where there is no value.

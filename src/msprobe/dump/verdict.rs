@@ -3,9 +3,8 @@
 //!
 //! Rows are judged per operation. Rules run in a fixed order; each may raise a row's level and adds its text.
 
-use std::borrow::Cow;
-
 use super::cells::Half;
+use super::line::{Line, Numbers};
 use crate::msprobe::table::Cell;
 
 /// Level of a row.
@@ -41,31 +40,12 @@ impl Outcome {
         self.texts.push(text);
     }
 
-    /// The texts as a JSON array.
-    pub(super) fn messages(&self) -> Cow<'static, str> {
-        if self.texts.is_empty() {
-            return "[]".into();
-        }
-        let texts = format!("[{}]", self.texts.iter().map(|text| format!("\"{text}\"")).collect::<Vec<_>>().join(", "));
-        texts.into()
+    /// The cells of `Result` and `Err_message`: the level, and the texts as a JSON array.
+    pub(super) fn cells(&self) -> [Cell<'static>; 2] {
+        let texts = || self.texts.iter().map(|text| format!("\"{text}\"")).collect::<Vec<_>>().join(", ");
+        let messages = if self.texts.is_empty() { Cell::word("[]") } else { format!("[{}]", texts()).into() };
+        [Cell::word(self.level.as_str()), messages]
     }
-}
-
-/// Cells of one row that the rules look at.
-pub(super) struct Facts<'a> {
-    /// The operation the row belongs to.
-    pub(super) operation: usize,
-    pub(super) candidate: &'a Half<'a>,
-    pub(super) baseline: &'a Half<'a>,
-    pub(super) numbers: Numbers<'a>,
-}
-
-/// Numbers that were compared, by mode.
-#[derive(Clone, Copy)]
-pub(super) enum Numbers<'a> {
-    Tensor(&'a [Cell<'a>; 6]),
-    Statistics { norm_relative: &'a Cell<'a> },
-    Checksum,
 }
 
 /// A level and its text.
@@ -85,12 +65,8 @@ const NORM_GROWS: Rule = (Level::Warning, "warning: The norm relative error of o
 const CHECKSUM: Rule = (Level::Error, "error: The CRC-32 value of NPU differs from that of the bench.");
 const NO_CHECKSUM: Rule = (Level::Warning, "warning: The parameter of NPU does not match the bench.");
 
-/// Judges all rows; rows of one operation stand together.
-pub(super) fn judge(facts: &[Facts<'_>]) -> Vec<Outcome> {
-    facts.chunk_by(|a, b| a.operation == b.operation).flat_map(judge_operation).collect()
-}
-
-fn judge_operation(rows: &[Facts<'_>]) -> Vec<Outcome> {
+/// Judges the rows of one operation.
+pub(super) fn judge(rows: &[Line<'_>]) -> Vec<Outcome> {
     let mut outcomes = vec![Outcome::CLEAN; rows.len()];
     let is_output: Vec<bool> = rows.iter().map(|row| row.candidate.name.contains(".output.")).collect();
     let first_input = rows.iter().zip(&is_output).find(|(_, output)| !**output).map(|(row, _)| row);
@@ -107,14 +83,14 @@ fn judge_operation(rows: &[Facts<'_>]) -> Vec<Outcome> {
         let group = Group { rows, is_output: &is_output };
         group.compare_input_with_output(&mut outcomes);
         for (outcome, row) in outcomes.iter_mut().zip(rows) {
-            outcome.texts.sort_by_key(|text| order_of(text, row.numbers));
+            outcome.texts.sort_by_key(|text| order_of(text, &row.numbers));
         }
     }
     outcomes
 }
 
 /// Rules of different scope interleave in the order msprobe runs them.
-fn order_of(text: &str, numbers: Numbers<'_>) -> usize {
+fn order_of(text: &str, numbers: &Numbers) -> usize {
     let order = match numbers {
         Numbers::Tensor(_) => [NOT_FINITE, ONE_THOUSANDTH, REQUIRES_GRAD, SCALAR, DTYPE, SHAPE, COSINE],
         _ => [NOT_FINITE, NORM_OF_OUTPUT, REQUIRES_GRAD, SCALAR, DTYPE, SHAPE, NORM_GROWS],
@@ -123,8 +99,8 @@ fn order_of(text: &str, numbers: Numbers<'_>) -> usize {
 }
 
 /// Rules that look at one row.
-fn judge_row(row: &Facts<'_>, outcome: &mut Outcome, is_input: bool) {
-    let (npu, bench) = (row.candidate, row.baseline);
+fn judge_row(row: &Line<'_>, outcome: &mut Outcome, is_input: bool) {
+    let (npu, bench) = (&row.candidate, &row.baseline);
     if matches!(row.numbers, Numbers::Checksum) {
         let empty = |hash: &str| matches!(hash, "N/A" | "Nan" | "");
         if npu.hash != bench.hash {
@@ -199,15 +175,15 @@ impl Ignored {
 
 /// The rows of one operation.
 struct Group<'a> {
-    rows: &'a [Facts<'a>],
+    rows: &'a [Line<'a>],
     is_output: &'a [bool],
 }
 
 impl Group<'_> {
     fn compare_input_with_output(&self, outcomes: &mut [Outcome]) {
-        match self.rows.first().map(|row| row.numbers) {
+        match self.rows.first().map(|row| &row.numbers) {
             Some(Numbers::Tensor(_)) => self.compare_tensors(outcomes),
-            Some(Numbers::Statistics { .. }) => self.compare_norms(outcomes),
+            Some(Numbers::Statistics(_)) => self.compare_norms(outcomes),
             _ => {}
         }
     }
@@ -245,13 +221,13 @@ impl Group<'_> {
         outcomes.get_mut(self.is_output.iter().position(|output| *output)?)
     }
 
-    fn side(&self, output: bool) -> impl Iterator<Item = &Facts<'_>> {
+    fn side(&self, output: bool) -> impl Iterator<Item = &Line<'_>> {
         self.rows.iter().zip(self.is_output).filter(move |(_, is)| **is == output).map(|(row, _)| row)
     }
 
     /// The least number of a column, at most 1; cells with text are skipped.
     fn least(&self, output: bool, column: for<'c> fn(&'c [Cell<'c>; 6]) -> &'c Cell<'c>) -> f64 {
-        let numbers = self.side(output).filter_map(|row| match row.numbers {
+        let numbers = self.side(output).filter_map(|row| match &row.numbers {
             Numbers::Tensor(cells) => Some(column(cells)),
             _ => None,
         });
@@ -263,8 +239,8 @@ impl Group<'_> {
 
     /// The largest relative norm error given in percent, at least 0.
     fn largest_norm(&self, output: bool) -> f64 {
-        let percent = |row: &Facts<'_>| match row.numbers {
-            Numbers::Statistics { norm_relative: Cell::Percent(_) } => norm_of(row),
+        let percent = |row: &Line<'_>| match &row.numbers {
+            Numbers::Statistics([.., Cell::Percent(_)]) => norm_of(row),
             _ => None,
         };
         self.side(output).filter_map(percent).fold(0.0, |most, norm| if norm > most { norm } else { most })
@@ -272,10 +248,10 @@ impl Group<'_> {
 }
 
 /// A relative error as a fraction; msprobe reads words like `inf` as numbers too.
-fn norm_of(row: &Facts<'_>) -> Option<f64> {
-    let percent = match row.numbers {
-        Numbers::Statistics { norm_relative: Cell::Percent(percent) } => *percent,
-        Numbers::Statistics { norm_relative: Cell::Text(word) } => word.trim().parse().ok()?,
+fn norm_of(row: &Line<'_>) -> Option<f64> {
+    let percent = match &row.numbers {
+        Numbers::Statistics([.., Cell::Percent(percent)]) => *percent,
+        Numbers::Statistics([.., Cell::Text(word)]) => word.trim().parse().ok()?,
         _ => return None,
     };
     Some(percent / 100.0)

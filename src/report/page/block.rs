@@ -36,6 +36,9 @@ pub(super) const INTEGERS: usize = 13;
 pub(super) const VALUES: usize = 4;
 /// Columns that every block has.
 const COLUMNS: usize = INTEGERS + 2 + 2 * VALUES;
+/// Cells from the beginning of one column to that of the next. Columns that began at like places of the memory's pages would push each
+/// other out of the processor's caches.
+const STRIDE: usize = ROWS + 16;
 /// Bits of a number that is text; the lower 22 are the index. There are at most 75 numbers a row, 64 of them metrics.
 const TEXT: u32 = 0x7fc0_0000;
 /// Bytes of a value's text that are kept: enough for every number.
@@ -45,22 +48,16 @@ const COARSE: u32 = 11;
 const FINE: u32 = 8;
 
 /// Rows of a block to come.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Block {
-    columns: [Vec<u32>; COLUMNS],
-    metrics: Vec<Vec<u32>>,
+    /// The columns, [`STRIDE`] cells each; those of the metrics come last. What was not stored is [`TEXT`].
+    cells: Vec<u32>,
+    rows: usize,
     /// Texts of its numbers.
     values: IndexedTexts,
     bytes: Vec<u8>,
     /// Buffer in which a block is packed, before it is kept in as much memory as it takes.
     packed: Vec<u8>,
-}
-
-impl Default for Block {
-    fn default() -> Self {
-        let columns = std::array::from_fn(|_| Vec::with_capacity(ROWS));
-        Self { columns, metrics: Vec::new(), values: IndexedTexts::default(), bytes: Vec::new(), packed: Vec::new() }
-    }
 }
 
 /// A row, its texts as indexes.
@@ -121,46 +118,55 @@ struct Tail<'a> {
 impl Block {
     /// Number of rows.
     pub(super) fn len(&self) -> usize {
-        self.columns.first().map_or(0, Vec::len)
+        self.rows
     }
 
     /// Takes a row.
     pub(super) fn push(&mut self, row: &BlockRow<'_>) {
         let values = &mut self.values;
-        let before = self.columns.first().map_or(0, Vec::len);
         let [left, right] = row.sides.map(|side| {
             let mut recorded = side.values.iter();
             [(); VALUES].map(|()| recorded.next().map_or(TEXT, |value| recorded_bits(value, values)))
         });
-        let numbers =
+        let limits =
             [row.error, row.limit].map(|number| number.map_or(TEXT, |number| number_bits(number, COARSE, values)));
-        let cells = row.integers().into_iter().chain(numbers).chain(left).chain(right);
-        self.columns.iter_mut().zip(cells).for_each(|(column, cell)| column.push(cell));
+        self.store(0, &row.integers());
+        self.store(INTEGERS, &limits);
+        self.store(INTEGERS + 2, &left);
+        self.store(INTEGERS + 2 + VALUES, &right);
         for (index, number) in row.metrics {
-            while self.metrics.len() <= *index {
-                self.metrics.push(Vec::new());
-            }
             let cell = number_bits(*number, FINE, &mut self.values);
-            if let Some(column) = self.metrics.get_mut(*index) {
-                column.resize(before, TEXT);
-                column.push(cell);
+            self.store(COLUMNS + index, &[cell]);
+        }
+        self.rows += 1;
+    }
+
+    /// Stores cells of the row at hand in columns from `first` on.
+    fn store(&mut self, first: usize, row: &[u32]) {
+        let columns = COLUMNS.max(first + row.len());
+        if self.cells.len() < columns * STRIDE {
+            self.cells.resize(columns * STRIDE, TEXT);
+        }
+        for (column, cell) in (first..).zip(row) {
+            if let Some(place) = self.cells.get_mut(column * STRIDE + self.rows) {
+                *place = *cell;
             }
         }
     }
 
     /// The packed block, with the texts that it is the first to name; it is empty afterwards.
     pub(super) fn pack(&mut self, texts: Vec<&str>) -> std::io::Result<Box<[u8]>> {
-        let rows = self.len();
+        let rows = self.rows;
+        let mut columns: Vec<&mut [u32]> =
+            self.cells.chunks_mut(STRIDE).filter_map(|column| column.get_mut(..rows)).collect();
+        differences(&mut columns);
         self.bytes.clear();
-        for count in [rows, self.metrics.len()] {
+        for count in [rows, columns.len().saturating_sub(COLUMNS)] {
             self.bytes.extend(u32::try_from(count).unwrap_or(u32::MAX).to_le_bytes());
         }
-        self.differences();
-        self.metrics.iter_mut().for_each(|column| column.resize(rows, TEXT));
-        for column in self.columns.iter().chain(&self.metrics) {
-            for plane in 0..4 {
-                let bytes = column.iter().flat_map(|cell| cell.to_le_bytes().get(plane).copied());
-                self.bytes.extend(bytes);
+        for column in columns {
+            for shift in [0, 8, 16, 24] {
+                self.bytes.extend(column.iter().map(|cell| (cell >> shift).to_le_bytes()[0]));
             }
         }
         let tail = Tail { texts, values: self.values.texts_from(0).collect() };
@@ -169,24 +175,25 @@ impl Block {
         let mut encoder = DeflateEncoder::new(&mut self.packed, Compression::fast());
         encoder.write_all(&self.bytes)?;
         encoder.finish()?;
-        self.columns.iter_mut().chain(&mut self.metrics).for_each(Vec::clear);
+        self.cells.clear();
+        self.rows = 0;
         self.values.clear();
         Ok(self.packed.as_slice().into())
     }
+}
 
-    /// Replaces what is stored as a difference by it.
-    fn differences(&mut self) {
-        let (integers, numbers) = self.columns.split_at_mut(INTEGERS);
-        for column in integers {
-            let mut before = 0;
-            for cell in column {
-                (before, *cell) = (*cell, difference(*cell, before));
-            }
+/// Replaces what is stored as a difference by it.
+fn differences(columns: &mut [&mut [u32]]) {
+    let (integers, numbers) = columns.split_at_mut(INTEGERS.min(columns.len()));
+    for column in integers {
+        let mut before = 0;
+        for cell in column.iter_mut() {
+            (before, *cell) = (*cell, difference(*cell, before));
         }
-        let (left, right) = numbers.split_at_mut(2 + VALUES);
-        for (left, right) in left.iter().skip(2).zip(right) {
-            left.iter().zip(right).for_each(|(left, right)| *right = difference(*right, *left));
-        }
+    }
+    let (left, right) = numbers.split_at_mut((2 + VALUES).min(numbers.len()));
+    for (left, right) in left.iter().skip(2).zip(right) {
+        left.iter().zip(right.iter_mut()).for_each(|(left, right)| *right = difference(*right, *left));
     }
 }
 

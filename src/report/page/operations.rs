@@ -32,6 +32,8 @@ const MOST_NAME: usize = 4096;
 const MOST_DIMENSIONS: usize = 64;
 /// Metrics that rows have; those of a real run are at most a dozen.
 const MOST_METRICS: usize = 64;
+/// Names of tensors of an operation that are remembered for the next one.
+const MOST_ENDS: usize = 64;
 /// Bit in the code of a state that is set if error and limit explain the state.
 const EXPLAINED: u32 = 8;
 
@@ -70,6 +72,10 @@ struct Last {
     module: u32,
     reason: u32,
     types: [u32; 2],
+    /// Ends of the names of the last operations' tensors, by their place in the operation.
+    ends: Vec<u32>,
+    /// Place of the last line in its operation.
+    place: usize,
 }
 
 /// The operations of a page.
@@ -98,7 +104,7 @@ impl Operations {
         let row = BlockRow {
             unit: self.unit(line),
             order,
-            op: self.texts.index_or_last(&mut self.last.op, &line.op),
+            op: self.op(line),
             tensor: self.tensor(line),
             module: self.texts.index_or_last(&mut self.last.module, &line.module),
             kind: code_of_kind(line.kind),
@@ -179,11 +185,24 @@ impl Operations {
         self.last.unit
     }
 
-    /// Name of the line's tensor: most begin with the operation, and have few different ends.
+    /// Name of the line's operation.
+    fn op(&mut self, line: &OperationLine<'_>) -> u32 {
+        let before = self.last.op;
+        let op = self.texts.index_or_last(&mut self.last.op, &line.op);
+        self.last.place = if op == before { self.last.place + 1 } else { 0 };
+        op
+    }
+
+    /// Name of the line's tensor: most begin with the operation, and have few different ends, mostly those of the operation before.
     fn tensor(&mut self, line: &OperationLine<'_>) -> u32 {
-        match end(&line.tensor, &line.op) {
-            Some(end) => self.texts.index(end) << 1,
-            None => self.texts.index(&line.tensor) << 1 | 1,
+        let Some(end) = end(&line.tensor, &line.op) else { return self.texts.index(&line.tensor) << 1 | 1 };
+        let place = self.last.place.min(MOST_ENDS);
+        if self.last.ends.len() <= place {
+            self.last.ends.resize(place + 1, 0);
+        }
+        match self.last.ends.get_mut(place) {
+            Some(last) => self.texts.index_or_last(last, end) << 1,
+            None => self.texts.index(end) << 1,
         }
     }
 

@@ -8,8 +8,8 @@ use crate::hash::hash_of;
 #[derive(Debug)]
 pub(super) struct IndexedTexts {
     all: String,
-    /// Offset in bytes at which each ends.
-    ends: Vec<usize>,
+    /// Offset in bytes at which each ends; a page has less than 4 GiB of them.
+    ends: Vec<u32>,
     /// Index of each text by its hash.
     index: HashTable<u32>,
 }
@@ -32,7 +32,7 @@ impl IndexedTexts {
         }
         let next = u32::try_from(ends.len()).unwrap_or(u32::MAX);
         all.push_str(text);
-        ends.push(all.len());
+        ends.push(u32::try_from(all.len()).unwrap_or(u32::MAX));
         index.insert_unique(hash, next, |known| text_at(all, ends, *known).map_or(0, hash_of));
         next
     }
@@ -75,8 +75,8 @@ impl IndexedTexts {
 }
 
 /// The text of an index, of those that stand in `all` and end at `ends`.
-fn text_at<'a>(all: &'a str, ends: &[usize], index: u32) -> Option<&'a str> {
+fn text_at<'a>(all: &'a str, ends: &[u32], index: u32) -> Option<&'a str> {
     let index = index as usize;
     let start = index.checked_sub(1).map_or(Some(0), |before| ends.get(before).copied())?;
-    all.get(start..*ends.get(index)?)
+    all.get(start as usize..*ends.get(index)? as usize)
 }

@@ -1,17 +1,17 @@
-//! A line as it is written: names once, and type and shape of both sides once where they are equal.
+//! A line as it is read, and as its schema describes it: names once, and type and shape of both sides once where they are equal.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Deserializer};
 
-use super::{DIFFERENCES, FromReference, OperationLine, Recorded, RecordedValue, State, are_differences};
+use super::{DIFFERENCES, FromReference, OperationLine, Recorded, RecordedValue, State};
 use crate::kind::TensorKind;
 use crate::number::Number;
 
 /// One line.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[schemars(rename = "OperationLine")]
 pub(super) struct Line<'a> {
     /// The step.
@@ -23,41 +23,41 @@ pub(super) struct Line<'a> {
     /// The operation, as dumped on the candidate side (the baseline's where only it has the operation).
     op: Cow<'a, str>,
     /// The module it ran in; absent where that was not recorded.
-    #[serde(default, skip_serializing_if = "str::is_empty")]
+    #[serde(default)]
     module: Cow<'a, str>,
     /// The row name, as dumped on the candidate side (the baseline's where only it has the row). One that begins with a dot
     /// follows the operation's name.
     tensor: Cow<'a, str>,
     /// Whether the row name is a whole one, although it begins with a dot.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default)]
     whole: bool,
     /// Role in the operation.
     kind: TensorKind,
     /// Result of the comparison.
     state: State,
     /// Reason where it was not compared or differs in an exact property; absent elsewhere.
-    #[serde(default, skip_serializing_if = "str::is_empty")]
+    #[serde(default)]
     reason: Cow<'a, str>,
     /// Error relative to scale.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     error: Option<Number>,
     /// The noise limit.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     limit: Option<Number>,
     /// Errors of both sides against the reference run, where there is one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     reference: Option<FromReference>,
     /// Relative differences of largest, smallest and mean value and 2-norm, where all four were recorded.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     differences: Option<[Number; 4]>,
     /// Further numbers by name.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default)]
     metrics: BTreeMap<Cow<'a, str>, Number>,
     /// Element type of both sides, or the type of a plain value; absent where the sides say it themselves.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     dtype: Option<Cow<'a, str>>,
     /// Shape of both sides; absent where it is empty, or where the sides say it themselves.
-    #[serde(default, skip_serializing_if = "is_empty")]
+    #[serde(default)]
     shape: Cow<'a, [u64]>,
     /// The baseline's value; null where it has none.
     baseline: Option<Side<'a>>,
@@ -69,7 +69,7 @@ pub(super) struct Line<'a> {
 type Values<'a> = Cow<'a, [RecordedValue<'a>]>;
 
 /// The value of one side.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(untagged)]
 enum Side<'a> {
     /// Largest, smallest and mean value and 2-norm, and a checksum where there is one; or the plain value alone. Type and shape
@@ -78,25 +78,17 @@ enum Side<'a> {
     /// A value with properties of its own.
     Whole {
         /// Row name on this side; absent where it is the line's.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(default)]
         tensor: Option<Cow<'a, str>>,
         /// Element type, or the type of a plain value.
         dtype: Cow<'a, str>,
         /// Shape.
-        #[serde(default, skip_serializing_if = "is_empty")]
+        #[serde(default)]
         shape: Cow<'a, [u64]>,
         /// As where the line says the rest.
-        #[serde(default, skip_serializing_if = "has_none")]
+        #[serde(default)]
         values: Values<'a>,
     },
-}
-
-fn is_empty(shape: &[u64]) -> bool {
-    shape.is_empty()
-}
-
-fn has_none(values: &[RecordedValue<'_>]) -> bool {
-    values.is_empty()
 }
 
 impl JsonSchema for OperationLine<'_> {
@@ -109,65 +101,9 @@ impl JsonSchema for OperationLine<'_> {
     }
 }
 
-impl Serialize for OperationLine<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        Line::from(self).serialize(serializer)
-    }
-}
-
 impl<'de> Deserialize<'de> for OperationLine<'_> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Line::deserialize(deserializer).map(Self::from)
-    }
-}
-
-impl<'a> From<&'a OperationLine<'_>> for Line<'a> {
-    fn from(line: &'a OperationLine<'_>) -> Self {
-        let rest = line.tensor.strip_prefix(&*line.op).filter(|rest| rest.starts_with('.'));
-        let tensor = rest.unwrap_or(&line.tensor);
-        let differences = differences(&line.metrics);
-        let others = line.metrics.iter().filter(|_| differences.is_none());
-        let mut sides = [&line.baseline, &line.candidate].into_iter().flatten();
-        let shared = sides
-            .next()
-            .filter(|first| sides.all(|other| (&other.dtype, &other.shape) == (&first.dtype, &first.shape)));
-        Self {
-            step: line.step,
-            rank: line.rank,
-            order: line.order,
-            op: Cow::Borrowed(&line.op),
-            module: Cow::Borrowed(&line.module),
-            tensor: Cow::Borrowed(tensor),
-            whole: rest.is_none() && tensor.starts_with('.'),
-            kind: line.kind,
-            state: line.state,
-            reason: Cow::Borrowed(&line.reason),
-            error: line.error,
-            limit: line.limit,
-            reference: line.reference,
-            differences,
-            metrics: others.map(|(name, number)| (Cow::Borrowed(&**name), *number)).collect(),
-            dtype: shared.map(|both| Cow::Borrowed(&*both.dtype)),
-            shape: shared.map_or(Cow::Borrowed(&[]), |both| Cow::Borrowed(&*both.shape)),
-            baseline: line.baseline.as_ref().map(|side| Side::of(side, shared.is_some())),
-            candidate: line.candidate.as_ref().map(|side| Side::of(side, shared.is_some())),
-        }
-    }
-}
-
-impl<'a> Side<'a> {
-    /// A value whose type and shape the line may say.
-    fn of(side: &'a Recorded<'_>, is_shared: bool) -> Self {
-        let values = Cow::Borrowed(side.values.as_slice());
-        match &side.tensor {
-            None if is_shared => Self::Values(values),
-            tensor => Self::Whole {
-                tensor: tensor.as_deref().map(Cow::Borrowed),
-                dtype: Cow::Borrowed(&side.dtype),
-                shape: Cow::Borrowed(&side.shape),
-                values,
-            },
-        }
     }
 }
 
@@ -212,12 +148,6 @@ impl<'a> From<Line<'a>> for OperationLine<'a> {
     }
 }
 
-/// Metrics of recorded statistics, where these are all.
-fn differences(metrics: &[(Cow<'_, str>, Number)]) -> Option<[Number; 4]> {
-    let [first, second, third, fourth] = metrics else { return None };
-    are_differences(metrics).then(|| [first, second, third, fourth].map(|(_, number)| *number))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -260,6 +190,8 @@ mod tests {
             candidate: Some(side(1.5)),
         };
         let written = r#"{"step":0,"rank":1,"order":2,"op":"a.0.forward","tensor":".output.0","kind":"output","state":"agrees","error":0.5,"limit":1.0,"differences":[0.5,0.5,0.5,0.5],"dtype":"float32","shape":[2],"baseline":[1.0,1.0,1.0,1.0],"candidate":[1.5,1.5,1.5,1.5]}"#;
-        assert_eq!(serde_json::to_string(&line).expect("written"), written);
+        let mut text = Vec::new();
+        line.write(&mut text).expect("written");
+        assert_eq!(String::from_utf8_lossy(&text), written);
     }
 }
