@@ -57,7 +57,9 @@ impl Sink for OperationSink<'_> {
         {
             let mut lines = Vec::new();
             of(operation, &mut lines);
-            lines.first().iter().for_each(|line| self.look_at(&line.op));
+            if let Some(line) = lines.first() {
+                self.look_at(&line.op);
+            }
         }
         self.sink.lines(operations, of)
     }

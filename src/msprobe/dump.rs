@@ -67,17 +67,16 @@ pub fn table<'a>(
     if pair.baseline.operations.is_empty() || groups == 0 {
         return None;
     }
-    let stacks = pair.candidate.stacks.is_some() && pair.format == DumpFormat::Msprobe;
+    let has_stacks = pair.candidate.stacks.is_some() && pair.format == DumpFormat::Msprobe;
     let maker = Maker {
         pair: *pair,
         mode,
         columns: Columns::of(pair, &row_pairs, mode),
         row_pairs,
-        stacks,
-        stack_texts: if stacks { stack_texts(pair.candidate) } else { Vec::new() },
+        stacks: has_stacks.then(|| stack_texts(pair.candidate)),
         measured,
     };
-    let columns = cells::columns(mode, maker.stacks);
+    let columns = cells::columns(mode, has_stacks);
     let rows = move |group: usize, out: &mut dyn TakeCells| maker.rows(group, out);
     Some(MsprobeRows { sheet: "Sheet1".into(), columns, name, groups, rows: Box::new(rows) })
 }
@@ -92,11 +91,10 @@ struct Columns {
 
 impl Columns {
     fn of(pair: &DumpPair<'_>, pairs: &RowPairs<'_>, mode: CompareMode) -> Self {
-        let kinds = |place: Option<ValuePlace>, dump: &Dump| match place.map(|place| place.statistics_in(dump)) {
+        let kinds = |place: Option<ValuePlace>, dump: &Dump| match place.and_then(|place| place.statistics_in(dump)) {
             // Most rows, whose other properties need not be looked at for it.
-            Some(Some(recorded)) => cells::Inference::of_recorded(recorded),
-            Some(None) => cells::Inference::of(place.and_then(|place| place.value_in(dump))),
-            None => cells::Inference::of(None),
+            Some(recorded) => cells::Inference::of_recorded(recorded),
+            None => cells::Inference::of(place.and_then(|place| place.value_in(dump))),
         };
         let seen = |row: RowPair| [kinds(Some(row.candidate), pair.candidate), kinds(row.baseline, pair.baseline)];
         let both = |[a, b]: [cells::Inference; 2], [c, d]: [cells::Inference; 2]| [a.and(c), b.and(d)];
@@ -134,9 +132,8 @@ struct Maker<'a, M> {
     mode: CompareMode,
     columns: Columns,
     row_pairs: RowPairs<'a>,
-    /// Whether a column shows call stacks.
-    stacks: bool,
-    stack_texts: Vec<String>,
+    /// Texts of the first call stacks; `None` where no column shows any.
+    stacks: Option<Vec<String>>,
     measured: M,
 }
 
@@ -146,21 +143,21 @@ impl<M: Fn(ValuePlace, ValuePlace) -> MeasuredPair> Maker<'_, M> {
         let pairs = self.row_pairs.group(group);
         let lines: Vec<Line<'_>> = pairs.iter().filter_map(|row| self.line(row)).collect();
         // The stack of an operation stands in its first row only.
-        let first = pairs.first().filter(|_| self.stacks);
-        let mut stack = first.map(|row| self.stack(row.candidate));
+        let stacks = self.stacks.as_deref();
+        let mut stack = pairs.first().zip(stacks).map(|(row, known)| self.stack(row.candidate, known));
         for (line, verdict) in lines.iter().zip(verdict::judge(&lines)) {
             line.write(&verdict.cells(), stack.as_deref(), out);
             stack = stack.map(|_| Cow::Borrowed(cells::NOTHING));
         }
     }
 
-    /// The text of the stack of an operation.
-    fn stack(&self, place: ValuePlace) -> Cow<'_, str> {
+    /// The text of the stack of an operation: one of the `known`, or its own.
+    fn stack<'k>(&self, place: ValuePlace, known: &'k [String]) -> Cow<'k, str> {
         let dump = self.pair.candidate;
         let find = || {
             let stacks = dump.stacks.as_ref()?;
             let index = stacks.index(dump.operations.get(place.operation())?.name)?;
-            let known = self.stack_texts.get(index).map(|text| Cow::Borrowed(text.as_str()));
+            let known = known.get(index).map(|text| Cow::Borrowed(text.as_str()));
             known.or_else(|| Some(stack_text(stacks.values().get(index)?).into()))
         };
         find().unwrap_or(cells::NOTHING.into())

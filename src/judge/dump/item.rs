@@ -155,8 +155,15 @@ pub(super) fn item<'a>(comparison: &'a LeafComparison, baseline: Operation<'a>, 
     let of = |operation: Operation<'a>, index: Option<usize>| index.and_then(|index| operation.leaves.get(index));
     let (left, right) = (of(baseline, comparison.pair.baseline()), of(candidate, comparison.pair.candidate()));
     let kind = right.or(left).map_or(TensorKind::Input, |leaf| leaf.kind);
-    let (baseline, candidate, details) = (left, right, OnceCell::new());
-    let mut item = Item { comparison, kind, baseline, candidate, dtype: None, keys: [None; 2], details };
+    let mut item = Item {
+        comparison,
+        kind,
+        baseline: left,
+        candidate: right,
+        dtype: None,
+        keys: [None; 2],
+        details: OnceCell::new(),
+    };
     let records = item.records();
     let keys = [records[0].and_then(|record| key(false, record)), records[1].and_then(|record| key(true, record))];
     (item.dtype, item.keys) = (dtype_of(records), keys);

@@ -16,7 +16,7 @@ pub(super) enum Level {
 }
 
 impl Level {
-    pub(super) fn as_str(self) -> &'static str {
+    fn as_str(self) -> &'static str {
         match self {
             Self::Pass => "pass",
             Self::Warning => "warning",
@@ -28,7 +28,7 @@ impl Level {
 /// Result of the rules for one row: the worst level, with the text of every rule that applies.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Outcome {
-    pub(super) level: Level,
+    level: Level,
     texts: Vec<&'static str>,
 }
 

@@ -32,8 +32,6 @@ const MOST_NAME: usize = 4096;
 const MOST_DIMENSIONS: usize = 64;
 /// Metrics that rows have; those of a real run are at most a dozen.
 const MOST_METRICS: usize = 64;
-/// Names of tensors of an operation that are remembered for the next one.
-const MOST_ENDS: usize = 64;
 /// Bit in the code of a state that is set if error and limit explain the state.
 const EXPLAINED: u32 = 8;
 
@@ -72,8 +70,8 @@ struct Last {
     module: u32,
     reason: u32,
     types: [u32; 2],
-    /// Ends of the names of the last operations' tensors, by their place in the operation.
-    ends: Vec<u32>,
+    /// Ends of the names of the last operations' tensors, by their place in the operation; of the first ones.
+    ends: [u32; 32],
     /// Place of the last line in its operation.
     place: usize,
 }
@@ -196,11 +194,7 @@ impl Operations {
     /// Name of the line's tensor: most begin with the operation, and have few different ends, mostly those of the operation before.
     fn tensor(&mut self, line: &OperationLine<'_>) -> u32 {
         let Some(end) = end(&line.tensor, &line.op) else { return self.texts.index(&line.tensor) << 1 | 1 };
-        let place = self.last.place.min(MOST_ENDS);
-        if self.last.ends.len() <= place {
-            self.last.ends.resize(place + 1, 0);
-        }
-        match self.last.ends.get_mut(place) {
+        match self.last.ends.get_mut(self.last.place) {
             Some(last) => self.texts.index_or_last(last, end) << 1,
             None => self.texts.index(end) << 1,
         }

@@ -163,35 +163,4 @@ mod tests {
         assert_eq!(baseline.tensor.as_deref(), Some("b.0.forward.input.0"));
         assert_eq!(baseline.values.iter().map(ToString::to_string).collect::<Vec<_>>(), ["1.5", "-inf", "null", "7"]);
     }
-
-    #[test]
-    fn what_is_equal_stands_once() {
-        let side = |value| Recorded {
-            tensor: None,
-            dtype: "float32".into(),
-            shape: vec![2].into(),
-            values: vec![RecordedValue::Number(Number(value)); 4],
-        };
-        let line = OperationLine {
-            step: 0,
-            rank: Some(1),
-            order: 2,
-            op: "a.0.forward".into(),
-            module: "".into(),
-            tensor: "a.0.forward.output.0".into(),
-            kind: TensorKind::Output,
-            state: State::Agrees,
-            reason: "".into(),
-            error: Some(Number(0.5)),
-            limit: Some(Number(1.0)),
-            reference: None,
-            metrics: DIFFERENCES.map(|name| (name.into(), Number(0.5))).to_vec(),
-            baseline: Some(side(1.0)),
-            candidate: Some(side(1.5)),
-        };
-        let written = r#"{"step":0,"rank":1,"order":2,"op":"a.0.forward","tensor":".output.0","kind":"output","state":"agrees","error":0.5,"limit":1.0,"differences":[0.5,0.5,0.5,0.5],"dtype":"float32","shape":[2],"baseline":[1.0,1.0,1.0,1.0],"candidate":[1.5,1.5,1.5,1.5]}"#;
-        let mut text = Vec::new();
-        line.write(&mut text).expect("written");
-        assert_eq!(String::from_utf8_lossy(&text), written);
-    }
 }

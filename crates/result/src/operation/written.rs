@@ -81,7 +81,7 @@ impl OperationLine<'_> {
 
 /// Adds a side that says everything itself.
 fn write_whole(key: &str, side: &Recorded<'_>, out: &mut Vec<u8>) -> serde_json::Result<()> {
-    out.extend(key.bytes());
+    out.extend_from_slice(key.as_bytes());
     match &side.tensor {
         Some(tensor) => {
             member("{\"tensor\":", tensor, out)?;
@@ -105,4 +105,43 @@ fn write_shape(shape: &[u64], out: &mut Vec<u8>) -> serde_json::Result<()> {
 fn member<T: Serialize + ?Sized>(key: &str, value: &T, out: &mut Vec<u8>) -> serde_json::Result<()> {
     out.extend_from_slice(key.as_bytes());
     serde_json::to_writer(out, value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{DIFFERENCES, RecordedValue, State};
+    use super::*;
+    use crate::kind::TensorKind;
+    use crate::number::Number;
+
+    #[test]
+    fn what_is_equal_stands_once() {
+        let side = |value| Recorded {
+            tensor: None,
+            dtype: "float32".into(),
+            shape: vec![2].into(),
+            values: vec![RecordedValue::Number(Number(value)); 4],
+        };
+        let line = OperationLine {
+            step: 0,
+            rank: Some(1),
+            order: 2,
+            op: "a.0.forward".into(),
+            module: "".into(),
+            tensor: "a.0.forward.output.0".into(),
+            kind: TensorKind::Output,
+            state: State::Agrees,
+            reason: "".into(),
+            error: Some(Number(0.5)),
+            limit: Some(Number(1.0)),
+            reference: None,
+            metrics: DIFFERENCES.map(|name| (name.into(), Number(0.5))).to_vec(),
+            baseline: Some(side(1.0)),
+            candidate: Some(side(1.5)),
+        };
+        let written = r#"{"step":0,"rank":1,"order":2,"op":"a.0.forward","tensor":".output.0","kind":"output","state":"agrees","error":0.5,"limit":1.0,"differences":[0.5,0.5,0.5,0.5],"dtype":"float32","shape":[2],"baseline":[1.0,1.0,1.0,1.0],"candidate":[1.5,1.5,1.5,1.5]}"#;
+        let mut text = Vec::new();
+        line.write(&mut text).expect("written");
+        assert_eq!(String::from_utf8_lossy(&text), written);
+    }
 }
