@@ -134,9 +134,15 @@ impl<'a> Cell<'a> {
 
 /// Adds a text as CSV holds it, with minimal quoting. A line break of either kind ends a record to some reader.
 fn write_csv_text(text: &str, out: &mut String) {
+    // Most cells, by one look at their characters.
+    let is_special =
+        |byte: u8| (byte == b',') | (byte == b'"') | (byte == b'\n') | (byte == b'\r') | (byte == BEGINS_FORMULA);
+    let special = super::bytes::position(text.as_bytes(), is_special);
+    if special.is_none() && starts_plainly(text) {
+        return out.push_str(text);
+    }
     let guard = if may_become_formula(text) { "'" } else { "" };
-    let is_special = |byte: u8| (byte == b',') | (byte == b'"') | (byte == b'\n') | (byte == b'\r');
-    if super::bytes::position(text.as_bytes(), is_special).is_none() {
+    if !text.contains([',', '"', '\n', '\r']) {
         return out.extend([guard, text]);
     }
     out.extend(["\"", guard]);
@@ -148,15 +154,22 @@ fn write_csv_text(text: &str, out: &mut String) {
     out.extend([rest, "\""]);
 }
 
+/// The character after which a formula may begin within a text.
+const BEGINS_FORMULA: u8 = b';';
+
+/// Whether a text begins with a character that no formula begins with.
+fn starts_plainly(text: &str) -> bool {
+    let is_plain = |first: &u8| first.is_ascii_alphanumeric() || b"([{<\"'_/.".contains(first);
+    text.as_bytes().first().is_none_or(is_plain)
+}
+
 /// Whether a spreadsheet could take a text for a formula, now or once it was saved and read again: by msprobe's rule, and
 /// also after what some programs drop from a cell's start. A tab or a line break there may end the cell before
 /// (OWASP, CSV injection).
 ///
 /// A percentage and a lone sign are not formulas to any spreadsheet.
 fn may_become_formula(text: &str) -> bool {
-    // Most cells, without a look at every character.
-    let starts_plainly = |first: &u8| first.is_ascii_alphanumeric() || b"([{<\"'_/.".contains(first);
-    if text.as_bytes().first().is_none_or(starts_plainly) && memchr::memchr(b';', text.as_bytes()).is_none() {
+    if starts_plainly(text) && memchr::memchr(BEGINS_FORMULA, text.as_bytes()).is_none() {
         return false;
     }
     let is_harmless =

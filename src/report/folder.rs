@@ -94,11 +94,13 @@ impl ReportFolder {
 }
 
 impl Written {
-    fn take(&mut self, Part { lines, text }: &Part<'_>) -> Result<()> {
+    fn take(&mut self, parts: &[Part<'_>]) -> Result<()> {
         let Self { out, operations } = self;
         // A thread that waits for the next lines can write the text meanwhile.
-        let (added, written) =
-            rayon::join(|| lines.iter().try_for_each(|line| operations.add(line)), || out.write_all(text));
+        let (added, written) = rayon::join(
+            || parts.iter().try_for_each(|part| operations.add_all(&part.lines)),
+            || parts.iter().try_for_each(|part| out.write_all(&part.text)),
+        );
         added?;
         written.map_err(|error| Error::io(out.get_ref().file.place().display().to_string(), &error))
     }
@@ -158,7 +160,7 @@ impl Sink for ReportFolder {
         in_order::<Part<'_>>(
             operations,
             |operations, part| part.fill(operations, of, self.options.compress),
-            |part| written.take(part),
+            |parts| written.take(parts),
         )
     }
 
@@ -199,7 +201,10 @@ fn csv(output: &Output, table: MsprobeRows<'_>) -> Result<()> {
                 csv_rows(&table, groups, rows);
                 Ok(())
             },
-            |rows| out.write_all(rows.as_bytes()).map_err(|error| Error::io(format!("{}.csv", table.name), &error)),
+            |parts| {
+                let written = parts.iter().try_for_each(|rows| out.write_all(rows.as_bytes()));
+                written.map_err(|error| Error::io(format!("{}.csv", table.name), &error))
+            },
         )
     })
 }

@@ -181,7 +181,7 @@ struct Four {
 
 impl Four {
     fn from_record(record: &TensorRecord<'_>) -> Self {
-        let [max, min, mean, norm] = record.statistics().map(Statistic::as_f64);
+        let [max, min, mean, norm] = record.numbers();
         let is_finite = |extreme: Option<f64>| extreme.is_some_and(f64::is_finite);
         let is_available = |sum: &f64| sum.is_finite() || !(is_finite(max) && is_finite(min));
         Self { max, min, mean: mean.filter(is_available), norm: norm.filter(is_available) }

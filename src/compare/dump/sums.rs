@@ -55,7 +55,7 @@ const LOST: f64 = 0.053;
 pub(super) fn is_lost_to_rounding(error: f64, metrics: &[(&'static str, f64)], elements: u64) -> bool {
     let [(_, max), (_, min), _] = metrics else { return false };
     let share = (elements as f64 / ACCUMULATORS * Dtype::F32.unit_roundoff()).min(1.0);
-    error <= LOST * share.powf(1.5) && 2.0 * max.max(*min) <= error
+    error <= LOST * share * share.sqrt() && 2.0 * max.max(*min) <= error
 }
 
 #[cfg(test)]

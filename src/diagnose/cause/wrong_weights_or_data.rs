@@ -58,7 +58,8 @@ fn in_dump(context: &DumpContext<'_>) -> Option<Diagnosis> {
             None => diagnosis.advise(Statement::new("indices-differ")),
         });
     }
-    if let Some(evidence) = other_tensor::values_of_another(context, &suspect).filter(|_| is_weight(&suspect)) {
+    let of_another = || other_tensor::values_of_another(context, &suspect);
+    if let Some(evidence) = is_weight(&suspect).then(of_another).flatten() {
         // A weight that was right at the step before was loaded right.
         let since = Updates::from_suspect(context, &suspect).map(|updates| updates.since);
         let overwritten = |since: u64| Statement::new("overwritten-since").with("since", since);

@@ -53,7 +53,7 @@ pub(super) fn recorded_value(leaf: Leaf<'_>, is_named: bool) -> Recorded<'_> {
         LeafValue::Tensor(record) => {
             let checksum = record.checksum.map(|checksum| RecordedValue::Text(checksum.into()));
             let mut values = Vec::with_capacity(4 + usize::from(checksum.is_some()));
-            values.extend(record.statistics().map(statistic));
+            values.extend(record.statistics().into_iter().map(statistic));
             values.extend(checksum);
             let dtype = without_framework(record.dtype).into();
             Recorded { tensor: None, dtype, shape: record.shape.into(), values }

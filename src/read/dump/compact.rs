@@ -102,11 +102,10 @@ impl<T> ByName<T> {
         self.values.get(self.index(name)?)
     }
 
-    /// Index of the value with the hash `wanted`. Hashes are spread evenly, so the search starts at the expected position.
+    /// Index of the value with the hash `wanted`.
     fn index_of(&self, wanted: u64) -> Option<u32> {
         let HashedNames { hashes, values } = self.names.as_ref();
-        let guess = (u128::from(wanted) * hashes.len() as u128) >> 64;
-        let guess = usize::try_from(guess).unwrap_or(0);
+        let guess = expected_place(hashes, wanted);
         let before = hashes.get(..guess)?.iter().rev().take_while(|hash| **hash >= wanted).count();
         let first = guess - before;
         let place = first + hashes.get(first..)?.iter().position(|hash| *hash >= wanted)?;
@@ -141,6 +140,19 @@ impl<T> ByName<T> {
     }
 }
 
+/// Place near which the hash `wanted` lies among sorted ones. They are evenly spread: by its value alone the place is off by √n of n
+/// hashes, and by its distance to the hash there by the root of that.
+fn expected_place(hashes: &[u64], wanted: u64) -> usize {
+    let steps = |distance: u64| usize::try_from((u128::from(distance) * hashes.len() as u128) >> 64).unwrap_or(0);
+    let first = steps(wanted);
+    let last = hashes.len().saturating_sub(1);
+    match hashes.get(first) {
+        Some(there) if *there > wanted => first.saturating_sub(steps(there - wanted)),
+        Some(there) => (first + steps(wanted - there)).min(last),
+        None => last,
+    }
+}
+
 /// A [`ByName`] that is being filled.
 pub(super) struct ByNameBuilder<T> {
     /// Hash of each name and index of its value.
@@ -172,5 +184,39 @@ impl<T> ByNameBuilder<T> {
         self.places.dedup_by_key(|(hash, _)| *hash);
         let (hashes, values) = self.places.into_iter().unzip();
         ByName { names: Arc::new(HashedNames { hashes, values }), values: self.values }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    proptest::proptest! {
+        #[test]
+        fn a_name_is_found_however_many_there_are(count in 0_u32..3000) {
+            let mut builder = ByNameBuilder::default();
+            for number in 0..count {
+                let value = builder.add_value(number);
+                builder.assign(&format!("op.{number}.forward"), value);
+            }
+            let names = builder.finish();
+            for number in 0..count {
+                proptest::prop_assert_eq!(names.get(&format!("op.{number}.forward")), Some(&number));
+            }
+            proptest::prop_assert_eq!(names.get("another"), None);
+        }
+
+        #[test]
+        fn a_hash_is_found_wherever_the_others_lie(hashes: HashSet<u64>, few in proptest::collection::hash_set(0_u64..50, 0..40)) {
+            for hashes in [hashes, few] {
+                let places = hashes.iter().map(|hash| (*hash, 0)).collect();
+                let names = ByNameBuilder { places, values: vec![()] }.finish();
+                for wanted in hashes.iter().copied().chain([0, 49, u64::MAX]) {
+                    proptest::prop_assert_eq!(names.index_of(wanted).is_some(), hashes.contains(&wanted));
+                }
+            }
+        }
     }
 }

@@ -10,7 +10,7 @@ use super::embedding::Embedding;
 use super::texts::IndexedTexts;
 use crate::error::Result;
 use crate::result::number::Number;
-use crate::result::operation::RecordedValue;
+use crate::result::operation::{OperationLine, RecordedValue, State};
 
 /// Number of operations before and after one that does not agree which count as near.
 const NEAR: u64 = 3;
@@ -32,12 +32,19 @@ pub(super) struct FullRows {
     /// The last rows that agree, and reusable memory of earlier rows.
     recent: VecDeque<Copied>,
     spare: Vec<Copied>,
-    /// Unit and order of the last row.
-    place: Option<(u32, u32)>,
+    /// Place of the last line.
+    place: Option<Place>,
     /// Number of the last operation, with a gap of [`NEAR`] between two units.
     operation: u64,
     /// Number of the last operation that is near one that does not agree.
     near_until: u64,
+}
+
+/// Step and rank of a line, and the order of its operation.
+type Place = ((u64, Option<u64>), u64);
+
+fn place_of(line: &OperationLine<'_>) -> Place {
+    ((line.step, line.rank), line.order)
 }
 
 /// A row, in memory that is reused.
@@ -53,12 +60,14 @@ struct Copied {
 }
 
 impl FullRows {
-    /// Takes the next row: its number among all, and whether it agrees.
-    pub(super) fn add(&mut self, number: usize, agrees: bool, row: &BlockRow<'_>) {
+    /// Takes the next row: its number among all, whether it agrees, and whether a later one that does not may be near it.
+    pub(super) fn add(&mut self, number: usize, (agrees, may_be_near): (bool, bool), row: &BlockRow<'_>) {
         if self.count >= MOST_ROWS || self.rows.len() >= MOST_BYTES {
             return;
         }
-        self.count_operation((row.unit, row.order));
+        if agrees && !may_be_near && self.operation > self.near_until {
+            return;
+        }
         let mut copied = self.spare.pop().unwrap_or_default();
         copied.take(self.operation, number, row);
         if !agrees {
@@ -74,8 +83,9 @@ impl FullRows {
         }
     }
 
-    /// Goes on to the operation at `place`, and forgets rows that are not near it.
-    fn count_operation(&mut self, place: (u32, u32)) {
+    /// Goes on to the operation of a line, whether or not it becomes a row, and forgets rows that are not near it.
+    pub(super) fn go_on_to(&mut self, line: &OperationLine<'_>) {
+        let place = place_of(line);
         if self.place != Some(place) {
             let is_next = self.place.is_some_and(|(unit, _)| unit == place.0);
             self.operation += if is_next { 1 } else { NEAR + 1 };
@@ -108,6 +118,18 @@ impl FullRows {
         }
         out.written("}")
     }
+}
+
+/// Tells of each of some lines in a row whether one that does not agree may be near behind it: one of these lines, or one after them.
+pub(super) fn may_be_near(lines: &[OperationLine<'_>]) -> Vec<bool> {
+    let (mut distance, mut behind) = (0, lines.last().map(place_of));
+    let mut near = vec![true; lines.len()];
+    for (line, near) in lines.iter().zip(&mut near).rev() {
+        distance += u64::from(behind.replace(place_of(line)) != Some(place_of(line)));
+        distance = if line.state == State::Agrees { distance } else { 0 };
+        *near = distance <= NEAR;
+    }
+    near
 }
 
 impl Copied {

@@ -13,7 +13,7 @@ use base64::engine::general_purpose::STANDARD;
 
 use super::block::{Block, BlockRow, BlockSide, ROWS};
 use super::embedding::Embedding;
-use super::full::FullRows;
+use super::full::{FullRows, may_be_near};
 use super::texts::IndexedTexts;
 use crate::error::{Error, ErrorKind, Result};
 use crate::kind::TensorKind;
@@ -95,7 +95,21 @@ impl Operations {
     /// # Errors
     /// `Internal` where rows cannot be packed.
     pub fn add(&mut self, line: &OperationLine<'_>) -> Result<()> {
+        self.add_line(line, true)
+    }
+
+    /// Takes the next lines, in less time than one by one.
+    ///
+    /// # Errors
+    /// As [`Operations::add`].
+    pub(in crate::report) fn add_all(&mut self, lines: &[OperationLine<'_>]) -> Result<()> {
+        lines.iter().zip(may_be_near(lines)).try_for_each(|(line, near)| self.add_line(line, near))
+    }
+
+    /// Takes the next line; `may_be_near` tells whether a later one that does not agree may be near it.
+    fn add_line(&mut self, line: &OperationLine<'_>, may_be_near: bool) -> Result<()> {
         self.total += 1;
+        self.full.go_on_to(line);
         let Some(order) = u32::try_from(line.order).ok().filter(|_| self.has_room(line)) else { return Ok(()) };
         self.name_types(line);
         self.number_metrics(line);
@@ -115,7 +129,7 @@ impl Operations {
         };
         let agrees = line.state == State::Agrees;
         self.block.push(&row);
-        self.full.add(self.rows, agrees, &row);
+        self.full.add(self.rows, (agrees, may_be_near), &row);
         self.rows += 1;
         self.agreeing += usize::from(agrees);
         if self.block.len() == ROWS { self.pack() } else { Ok(()) }

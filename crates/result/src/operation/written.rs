@@ -1,6 +1,7 @@
 //! Text of a line, in the form that `wire` reads.
 //!
-//! A run has millions of lines, so that keys are written as they stand, without a look at their characters.
+//! A run has millions of lines, so that keys are written as they stand, without a look at their characters. All of it is inlined into
+//! the crate that writes lines, since this one is optimised for a short build.
 
 use std::collections::BTreeMap;
 
@@ -13,6 +14,7 @@ impl OperationLine<'_> {
     ///
     /// # Errors
     /// Those of `serde_json`; there is none that a line can cause.
+    #[inline]
     pub fn write(&self, out: &mut Vec<u8>) -> serde_json::Result<()> {
         member("{\"step\":", &self.step, out)?;
         member(",\"rank\":", &self.rank, out)?;
@@ -37,6 +39,7 @@ impl OperationLine<'_> {
         Ok(())
     }
 
+    #[inline]
     fn write_numbers(&self, out: &mut Vec<u8>) -> serde_json::Result<()> {
         if let Some(error) = &self.error {
             member(",\"error\":", error, out)?;
@@ -59,6 +62,7 @@ impl OperationLine<'_> {
         Ok(())
     }
 
+    #[inline]
     fn write_sides(&self, out: &mut Vec<u8>) -> serde_json::Result<()> {
         let mut sides = [&self.baseline, &self.candidate].into_iter().flatten();
         let is_alike =
@@ -80,6 +84,7 @@ impl OperationLine<'_> {
 }
 
 /// Adds a side that says everything itself.
+#[inline]
 fn write_whole(key: &str, side: &Recorded<'_>, out: &mut Vec<u8>) -> serde_json::Result<()> {
     out.extend_from_slice(key.as_bytes());
     match &side.tensor {
@@ -97,6 +102,7 @@ fn write_whole(key: &str, side: &Recorded<'_>, out: &mut Vec<u8>) -> serde_json:
     Ok(())
 }
 
+#[inline]
 fn write_shape(shape: &[u64], out: &mut Vec<u8>) -> serde_json::Result<()> {
     if shape.is_empty() { Ok(()) } else { member(",\"shape\":", shape, out) }
 }

@@ -236,7 +236,7 @@ proptest! {
     }
 
     #[test]
-    fn rows_in_full_are_those_that_do_not_agree_and_are_near_one(lines in lines()) {
+    fn rows_in_full_are_those_that_do_not_agree_and_are_near_one(lines in lines(), at_once in 1..12_usize) {
         let mut at = 0;
         let mut before = None;
         let places: Vec<i64> = lines.iter().map(|line| {
@@ -253,6 +253,9 @@ proptest! {
         let is_near = |place: i64| wrong().any(|(_, other)| (place - other).abs() <= 3);
         let wanted: Vec<usize> = (0..lines.len()).filter(|index| is_near(places[*index])).collect();
         let found = in_full(&table(&lines));
+        let mut in_parts = Operations::default();
+        lines.chunks(at_once).for_each(|lines| in_parts.add_all(lines).expect("in memory"));
+        prop_assert_eq!(&in_full(&in_parts.finish().expect("in memory")), &found);
         prop_assert_eq!(found.iter().map(|(row, _)| *row).collect::<Vec<_>>(), wanted);
         for (row, items) in found {
             let values = |side: &Option<Recorded<'_>>| -> Vec<String> {
@@ -270,6 +273,20 @@ fn line(order: u64, state: State) -> OperationLine<'static> {
     );
     let line: OperationLine<'_> = serde_json::from_str(&text).expect("a line");
     OperationLine { state, ..line.into_owned() }
+}
+
+#[test]
+fn rows_near_one_that_differs_are_the_same_in_parts_where_lines_are_left_out() {
+    let long = |order| OperationLine { op: "x".repeat(5000).into(), ..line(order, State::Agrees) };
+    let agrees = (0..300).map(|order| if order % 5 == 1 { long(order) } else { line(order, State::Agrees) });
+    let lines: Vec<OperationLine<'_>> = agrees.chain([line(300, State::Differs), line(301, State::Agrees)]).collect();
+    let wanted = in_full(&table(&lines));
+    assert_eq!(wanted.len(), 5, "three before and one behind");
+    for at_once in 1..40 {
+        let mut operations = Operations::default();
+        lines.chunks(at_once).for_each(|lines| operations.add_all(lines).expect("in memory"));
+        assert_eq!(in_full(&operations.finish().expect("in memory")), wanted, "{at_once} at once");
+    }
 }
 
 /// One line of a file may be as long as all others together.
