@@ -205,11 +205,11 @@ fn coverage(stats: &PairStats) -> ValueCoverage {
 /// was skipped by request and not recorded in any other way.
 pub(super) fn coverage_without(recorded: ValueCoverage, baseline: Leaf<'_>, candidate: Leaf<'_>) -> ValueCoverage {
     let is_saved = |leaf: Leaf<'_>| leaf.record().is_some_and(|record| record.extension.is_some());
-    let shape = |leaf: Leaf<'_>| leaf.record().map(|record| record.shape.to_vec());
-    let of_other_shapes = shape(baseline) != shape(candidate);
+    let of_other_shapes =
+        || baseline.record().map(|record| record.shape) != candidate.record().map(|record| record.shape);
     match (recorded, is_saved(baseline), is_saved(candidate)) {
         // Where shapes differ there is nothing to read.
-        (ValueCoverage::NoNumbers, true, true) if of_other_shapes => recorded,
+        (ValueCoverage::NoNumbers, true, true) if of_other_shapes() => recorded,
         (ValueCoverage::NoNumbers, true, true) => ValueCoverage::LeftOut,
         (
             ValueCoverage::Damaged

@@ -48,12 +48,11 @@ fn is_zero(leaf: &LeafComparison) -> bool {
 /// runs.
 fn is_masking(operation: &OperationComparison, candidate: Operation<'_>) -> bool {
     let has = |wants_input: bool, coverage: fn(ValueCoverage) -> bool| {
-        operation.leaves.iter().any(|leaf| {
+        let is_covered = |leaf: &&LeafComparison| leaf.measured.as_ref().is_some_and(|one| coverage(one.coverage));
+        operation.leaves.iter().filter(is_covered).any(|leaf| {
             let value = leaf.pair.candidate().and_then(|index| candidate.leaves.get(index));
             let is_float = value.and_then(Leaf::record).and_then(|record| record.element).is_some_and(Dtype::is_float);
-            let measured = leaf.measured.as_ref().filter(|_| is_float);
-            value.is_some_and(|value| is_input(value.kind) == wants_input)
-                && measured.is_some_and(|one| coverage(one.coverage))
+            is_float && value.is_some_and(|value| is_input(value.kind) == wants_input)
         })
     };
     let is_nan = |coverage| coverage == ValueCoverage::NotANumber;

@@ -6,6 +6,8 @@ mod names;
 mod preset;
 mod profile;
 
+use std::sync::OnceLock;
+
 use super::call_in_line::{call_in_line, module_of, nth_of_line};
 use super::coverage::{self, Census};
 use super::flow::{LeafFlow, OperationFlow, UncountedTensors, UnitContext, UnitFlow};
@@ -63,7 +65,7 @@ pub struct JudgedUnit {
 pub fn judge(input: &UnitInput<'_>, context: &UnitContext, policy: &Policy) -> JudgedUnit {
     let UnitFlow { flows, limits_used, uncounted, largest_error, gradient_error: gradients, accumulated, parameters } =
         walk::follow(input.baseline, input.candidate, input.comparison, context, &policy.dump);
-    let view = View { input, flows: &flows, noise: context.noise.as_deref() };
+    let view = View { input, flows: &flows, noise: context.noise.as_deref(), differing: OnceLock::new() };
     let suspects: Vec<Suspect<'_>> = view.suspects(policy).collect();
     // Without an order none is the first.
     let [culprit, runner_up] = if view.is_unordered() { [None, None] } else { culprits(&suspects, policy) };
@@ -183,6 +185,8 @@ struct View<'a> {
     flows: &'a [OperationFlow],
     /// Recorded noise, where there is some.
     noise: Option<&'a UnitNoise>,
+    /// Orders of the operations of all values that differ beyond noise, once they were asked for.
+    differing: OnceLock<Vec<usize>>,
 }
 
 impl<'a> View<'a> {
@@ -440,8 +444,15 @@ impl<'a> View<'a> {
 
     /// Number of values that differ beyond noise in the operations after `order`.
     fn spread(&self, order: usize) -> u64 {
-        let after = self.flows.iter().skip(order + 1).flat_map(|flow| &flow.leaves);
-        after.filter(|leaf| leaf.differs).count() as u64
+        let differing = self.differing.get_or_init(|| {
+            let values = self
+                .flows
+                .iter()
+                .enumerate()
+                .flat_map(|(order, flow)| flow.leaves.iter().map(move |leaf| (order, leaf)));
+            values.filter(|(_, leaf)| leaf.differs).map(|(order, _)| order).collect()
+        });
+        (differing.len() - differing.partition_point(|other| *other <= order)) as u64
     }
 }
 

@@ -340,8 +340,8 @@ impl<'a> Walk<'a> {
 
     /// Limits of a value that follow from the repeats of the baseline; zero where none were recorded.
     fn recorded(&self, item: &Item<'_>) -> RecordedLimits {
-        let noise = self.context.noise.as_ref();
-        noise.zip(item.baseline_row()).map_or_else(RecordedLimits::default, |(noise, row)| noise.limits_of(&row))
+        let limits = || Some(self.context.noise.as_ref()?.limits_of(&item.baseline_row()?));
+        limits().unwrap_or_default()
     }
 
     /// Applies the limits of `rule` that need elements. Tensors whose data a quick look leaves out are judged by their error as usual.

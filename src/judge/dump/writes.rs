@@ -54,9 +54,9 @@ fn is_written(row: &str, kind: TensorKind, name: &OpName<'_>) -> bool {
 
 /// Whether an input is written as a whole: by a collective, or as the `out` argument of a call.
 fn is_filled(row: &str, kind: TensorKind, name: &OpName<'_>) -> bool {
-    let is_out = row.contains(".input.out") || row.contains(".kwargs.out");
+    let is_out = || row.contains(".input.out") || row.contains(".kwargs.out");
     let is_received = || is_first(row) && RECEIVERS.contains(&name.api().trim_start_matches('_'));
-    is_forward_input(kind, name) && (is_out || is_received())
+    is_forward_input(kind, name) && (is_out() || is_received())
 }
 
 fn is_forward_input(kind: TensorKind, name: &OpName<'_>) -> bool {
@@ -77,11 +77,11 @@ pub(super) fn is_recorded_after(item: &Item<'_>, items: &[Item<'_>], name: &OpNa
     };
     let is_one_sided = |output: &Item<'_>| {
         let [baseline, candidate] = item.is_same_as(output);
-        baseline != candidate && is_nearer(output)
+        baseline != candidate
     };
     name.direction == Some(Direction::Forward)
         && item.kind == TensorKind::Input
-        && items.iter().any(|other| other.kind == TensorKind::Output && is_one_sided(other))
+        && items.iter().any(|other| other.kind == TensorKind::Output && is_nearer(other) && is_one_sided(other))
 }
 
 /// Calls that show a part or another shape of a tensor, and compute nothing.

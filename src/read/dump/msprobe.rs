@@ -20,6 +20,9 @@ use crate::read::json::{Batch, Item, Json, Parser, Tape};
 /// Deepest nesting of lists and objects in a record that is read; msprobe writes no deeper ones.
 const MAX_DEPTH: usize = 400;
 
+/// Bytes that most row names have behind the name of their operation.
+const LONGEST_END: usize = 48;
+
 /// Reads the records on all cores. Stacks and the module tree are in other files.
 pub(super) fn read(source: &dyn ByteSource) -> Result<Dump> {
     let mut reader = Reader {
@@ -181,7 +184,9 @@ impl Reader<'_> {
 /// Flattens one operation's record.
 fn leaves(name: &str, record: Item<'_>, dump: &mut Dump, builder: &mut Builder) {
     let without_index = name.split('.').any(|part| part == "parameters_grad");
-    let mut walk = Walk { without_index, row: name.to_owned(), shape: Vec::new(), dump, builder };
+    let mut row = String::with_capacity(name.len() + LONGEST_END);
+    row.push_str(name);
+    let mut walk = Walk { without_index, row, shape: Vec::new(), dump, builder };
     let mut parts = name.rsplit('.');
     let (last, before) = (parts.next(), parts.next());
     if last == Some("debug") {
@@ -360,10 +365,12 @@ impl Walk<'_> {
             None => (self.row.as_str(), None),
         };
         let checksum = properties.md5.and_then(checksum);
+        // One by one: a mapped array is not inlined.
+        let [max, min, mean, norm] = properties.statistics;
         let tensor = NewTensor {
             dtype,
             shape: &self.shape,
-            statistics: properties.statistics.map(|statistic| statistic.map_or(Cow::Owned(Json::Null), value_of)),
+            statistics: [value_of(max), value_of(min), value_of(mean), value_of(norm)],
             requires_grad: properties.requires_grad.and_then(Item::scalar).and_then(Json::as_bool),
             checksum: checksum.as_deref(),
             extension,
@@ -372,8 +379,9 @@ impl Walk<'_> {
     }
 }
 
-/// Value of an item; scalars are borrowed instead of copied.
-fn value_of(item: Item<'_>) -> Cow<'_, Json> {
+/// Value of an item, null where there is none; scalars are borrowed instead of copied.
+fn value_of(item: Option<Item<'_>>) -> Cow<'_, Json> {
+    let Some(item) = item else { return Cow::Owned(Json::Null) };
     item.scalar().map_or_else(|| Cow::Owned(item.json()), Cow::Borrowed)
 }
 
