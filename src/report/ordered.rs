@@ -66,8 +66,9 @@ mod tests {
             assert_eq!(taken, (0..count).collect::<Vec<_>>());
         }
         let full = || Error::new(ErrorKind::Internal, "", "full");
+        let many = 4 * 8 * rayon::current_num_threads() * AT_ONCE;
         let mut rounds = 0;
-        let stopped = in_order(1000 * AT_ONCE, in_place, |_| {
+        let stopped = in_order(many, in_place, |_| {
             rounds += 1;
             if rounds == 3 { Err(full()) } else { Ok(()) }
         });
@@ -75,14 +76,14 @@ mod tests {
         assert_eq!(rounds, 3, "nothing is taken after an error");
         let mut taken = Vec::new();
         let unmade = in_order(
-            1000 * AT_ONCE,
-            |items, part| if items.contains(&(300 * AT_ONCE)) { Err(full()) } else { in_place(items, part) },
+            many,
+            |items, part| if items.contains(&(many / 2 + 1)) { Err(full()) } else { in_place(items, part) },
             |parts| {
                 taken.extend(parts.iter().cloned().flatten());
                 Ok(())
             },
         );
         assert!(unmade.is_err());
-        assert_eq!(taken, (0..300 * AT_ONCE).collect::<Vec<_>>(), "everything before the error is taken");
+        assert_eq!(taken, (0..many / 2).collect::<Vec<_>>(), "every part before the error is taken");
     }
 }
