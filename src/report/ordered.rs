@@ -8,6 +8,8 @@ use crate::error::Result;
 
 /// Number of items in a part: enough to be worth handing to a thread, few enough to be held in memory for every core.
 const AT_ONCE: usize = 16;
+/// Number of parts in a round, for every thread.
+const PARTS: usize = 8;
 
 /// Makes `count` items in parts on all cores, and passes the parts to `take` in order, a round of them at a time. At most two rounds are
 /// in memory: one is consumed while the next is made. A part is made in place of an earlier one, which it replaces, so that buffers
@@ -21,7 +23,7 @@ pub(super) fn in_order<T: Default + Send + Sync>(
     mut take: impl FnMut(&[T]) -> Result<()> + Send,
 ) -> Result<()> {
     let parts = count.div_ceil(AT_ONCE);
-    let round = 8 * rayon::current_num_threads();
+    let round = PARTS * rayon::current_num_threads();
     let make_round = |from: usize, places: &mut Vec<T>| -> Result<()> {
         places.resize_with(round.min(parts.saturating_sub(from)), T::default);
         // One by one, so that no worker waits at the end of a round for a batch that another one has begun.
@@ -66,7 +68,7 @@ mod tests {
             assert_eq!(taken, (0..count).collect::<Vec<_>>());
         }
         let full = || Error::new(ErrorKind::Internal, "", "full");
-        let many = 4 * 8 * rayon::current_num_threads() * AT_ONCE;
+        let many = 4 * PARTS * rayon::current_num_threads() * AT_ONCE;
         let mut rounds = 0;
         let stopped = in_order(many, in_place, |_| {
             rounds += 1;

@@ -58,8 +58,9 @@ fn in_dump(context: &DumpContext<'_>) -> Option<Diagnosis> {
             None => diagnosis.advise(Statement::new("indices-differ")),
         });
     }
-    let of_another = || other_tensor::values_of_another(context, &suspect);
-    if let Some(evidence) = is_weight(&suspect).then(of_another).flatten() {
+    if is_weight(&suspect)
+        && let Some(evidence) = other_tensor::values_of_another(context, &suspect)
+    {
         // A weight that was right at the step before was loaded right.
         let since = Updates::from_suspect(context, &suspect).map(|updates| updates.since);
         let overwritten = |since: u64| Statement::new("overwritten-since").with("since", since);

@@ -445,12 +445,8 @@ impl<'a> View<'a> {
     /// Number of values that differ beyond noise in the operations after `order`.
     fn spread(&self, order: usize) -> u64 {
         let differing = self.differing.get_or_init(|| {
-            let values = self
-                .flows
-                .iter()
-                .enumerate()
-                .flat_map(|(order, flow)| flow.leaves.iter().map(move |leaf| (order, leaf)));
-            values.filter(|(_, leaf)| leaf.differs).map(|(order, _)| order).collect()
+            let differing = |flow: &OperationFlow| flow.leaves.iter().filter(|leaf| leaf.differs).count();
+            self.operations().flat_map(|(order, _, flow)| std::iter::repeat_n(order, differing(flow))).collect()
         });
         (differing.len() - differing.partition_point(|other| *other <= order)) as u64
     }

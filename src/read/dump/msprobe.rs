@@ -20,9 +20,6 @@ use crate::read::json::{Batch, Item, Json, Parser, Tape};
 /// Deepest nesting of lists and objects in a record that is read; msprobe writes no deeper ones.
 const MAX_DEPTH: usize = 400;
 
-/// Bytes that most row names have at most behind the name of their operation.
-const USUAL_END: usize = 48;
-
 /// Reads the records on all cores. Stacks and the module tree are in other files.
 pub(super) fn read(source: &dyn ByteSource) -> Result<Dump> {
     let mut reader = Reader {
@@ -184,9 +181,7 @@ impl Reader<'_> {
 /// Flattens one operation's record.
 fn leaves(name: &str, record: Item<'_>, dump: &mut Dump, builder: &mut Builder) {
     let without_index = name.split('.').any(|part| part == "parameters_grad");
-    let mut row = String::with_capacity(name.len() + USUAL_END);
-    row.push_str(name);
-    let mut walk = Walk { without_index, row, shape: Vec::new(), dump, builder };
+    let mut walk = Walk { without_index, row: name.to_owned(), shape: Vec::new(), dump, builder };
     let mut parts = name.rsplit('.');
     let (last, before) = (parts.next(), parts.next());
     if last == Some("debug") {

@@ -475,7 +475,7 @@ impl<'a> TensorRecord<'a> {
     /// Largest value, smallest value, mean and 2-norm, of each the number; `None` for what is none.
     #[inline]
     pub(crate) fn numbers(&self) -> [Option<f64>; 4] {
-        // One by one, since this is asked some ten times of every tensor: mapped arrays are not inlined.
+        // One by one: a mapped array is not inlined.
         [self.max.as_f64(), self.min.as_f64(), self.mean.as_f64(), self.norm.as_f64()]
     }
 

@@ -122,12 +122,13 @@ impl Walk<'_> {
             self.gradients.push(error);
         }
         let (wrong, recorded) = (band.map_or(f64::INFINITY, |band| band.wrong), self.recorded(item).total);
-        if !is_forward || error <= wrong.max(recorded) {
+        let least = wrong.max(recorded);
+        if !is_forward || error <= least {
             return;
         }
         // A single extreme that moved far is not build-up.
         let of_all = if is_of_statistics(item) { error.min(error_of_sums(item)) } else { error };
-        self.is_wrong |= of_all > wrong.max(recorded);
+        self.is_wrong |= of_all > least;
         if self.accumulated.is_none() && of_all > (ACCUMULATED * wrong).max(recorded) {
             self.accumulated = Some((self.order - 1, error));
         }
