@@ -6,8 +6,9 @@
 mod tables;
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::hash::Hash;
 
-use crate::hash::{ByHash, Hashes};
+use crate::hash::{ByHash, FastSet, Hashes};
 use crate::kind::TensorKind;
 use crate::layout::placement::ModuleKind;
 use crate::layout::{Layout, LayoutConfidence, LayoutSource};
@@ -92,17 +93,14 @@ impl LayoutSigns {
 
     /// Adds the next rank of one step.
     pub(crate) fn add(&mut self, dump: &Dump) {
-        let (mut modules, mut parameters) = (BTreeSet::new(), BTreeMap::new());
-        self.rank(dump, &mut modules, &mut parameters);
+        let mut modules = FastSet::default();
+        self.rank(dump, &mut modules);
         self.world += 1;
-        self.add_modules(&modules);
-        if self.parameters.is_empty() {
-            self.parameters = parameters;
-        }
+        self.add_modules(&modules.into_iter().collect());
     }
 
     /// Adds the modules of the next rank, of which a digest is kept.
-    fn add_modules(&mut self, modules: &BTreeSet<String>) {
+    fn add_modules<M: Hash + Ord>(&mut self, modules: &BTreeSet<M>) {
         self.modules.push((!modules.is_empty()).then(|| crate::hash::hash_of(modules)));
     }
 
@@ -113,7 +111,9 @@ impl LayoutSigns {
         self.modules.len().is_multiple_of(alike).then(|| u32::try_from(self.modules.len() / alike).ok()).flatten()
     }
 
-    fn rank(&mut self, dump: &Dump, own: &mut BTreeSet<String>, parameters: &mut BTreeMap<String, Vec<u64>>) {
+    /// Adds the signs of one rank, and the chunks and paths of its modules to `modules`.
+    fn rank<'d>(&mut self, dump: &'d Dump, modules: &mut FastSet<(Option<u32>, &'d str)>) {
+        let is_first = self.parameters.is_empty();
         let mut calls = BTreeSet::new();
         let mut norm: Option<u64> = None;
         let mut is_forward = true;
@@ -129,9 +129,7 @@ impl LayoutSigns {
             self.chunks = self.chunks.max(module.chunk.map_or(1, |chunk| chunk.saturating_add(1)));
             self.is_sharded |= module.class.starts_with("FSDP");
             if !module.path.contains("expert") {
-                own.insert(
-                    module.chunk.map_or_else(|| module.path.to_owned(), |chunk| format!("{chunk}.{}", module.path)),
-                );
+                modules.insert((module.chunk, module.path));
             }
             let tensor = |kind: &str| {
                 let leaf = operation.leaves.iter().find(|leaf| leaf.row.below_operation().ends_with(kind));
@@ -139,7 +137,9 @@ impl LayoutSigns {
             };
             let kind = ModuleKind::from_path(module.path, module.class);
             if let Some(weight) = tensor(".parameters.weight") {
-                parameters.insert(module.path.to_owned(), weight.shape.to_vec());
+                if is_first {
+                    self.parameters.insert(module.path.to_owned(), weight.shape.to_vec());
+                }
                 self.weight(&module, kind, &weight);
             }
             let expert =
@@ -400,14 +400,14 @@ pub(crate) fn assembly_plans(signs: &PerSide<LayoutSigns>, layouts: &PerSide<Lay
 /// every rank and no part of a batch. Parameters have the same shape in every layout.
 pub(crate) fn rows_of_other_shapes(dumps: [&Dump; 2]) -> HashSet<String> {
     // Hashes instead of row names save memory: there is one per value.
-    let [baseline, candidate] = dumps.map(shapes_of_rows);
+    let [dump, other] = dumps;
+    let (baseline, candidate) = rayon::join(|| shapes_of_rows(dump), || shapes_of_rows(other));
     let differs = |row: &u64| baseline.get(row).zip(candidate.get(row)).is_some_and(|(own, other)| own != other);
     let rows: Hashes = baseline.keys().copied().filter(differs).collect();
     // Shapes that differ in most rows do not come from the layout.
     if rows.is_empty() || rows.len() * 2 > baseline.len() {
         return HashSet::new();
     }
-    let [dump, _] = dumps;
     let names = dump.operations.leaves().filter(|leaf| is_of_shape(leaf) && rows.contains(&hash_of(leaf)));
     names.map(|leaf| leaf.row.to_string()).collect()
 }

@@ -31,9 +31,13 @@ impl DumpNames {
         let is_mindspore = |dump: &Dump| dump.framework == "mindspore";
         let across = is_mindspore(baseline) != is_mindspore(candidate);
         let is_translated = across || !renaming.is_empty();
-        let (mut left, mut right) =
-            (Side::new(baseline, renaming, false, across), Side::new(candidate, renaming, true, across));
-        let prefix = prefix::find(&left.paths(), &right.paths());
+        let side = |dump: &Dump, is_candidate: bool| {
+            let side = Side::new(dump, renaming, is_candidate, across);
+            let paths = side.paths();
+            (side, paths)
+        };
+        let ((mut left, own), (mut right, others)) = rayon::join(|| side(baseline, false), || side(candidate, true));
+        let prefix = prefix::find(&own, &others);
         if let ModulePrefix::Found(reading) = &prefix {
             if reading.is_of_candidate { right.cut(reading) } else { left.cut(reading) }
         } else if !is_translated {

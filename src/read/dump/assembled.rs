@@ -9,8 +9,11 @@ mod batches;
 mod experts;
 mod global;
 
+use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::OnceLock;
+
+use rayon::prelude::*;
 
 use super::builder::{Builder, NewTensor};
 use super::content::{AssembledParts, COPIES, DifferingCopies, Dump, Holders, SharedMask};
@@ -20,9 +23,10 @@ use super::masks::shared_mask;
 use super::merge::{self, Merged, Piece, Unmerged, merge};
 use super::name::Direction;
 use super::plan::AssemblyPlan;
-use super::records::{Leaf, LeafValue, Operations};
+use super::records::{Leaf, LeafValue, Operation, Operations, TensorRecord};
 use super::shard::Shard;
 use crate::error::{Error, Result};
+use crate::hash::{ByHash, FastMap};
 use crate::kind::TensorKind;
 use crate::layout::placement::{ModuleKind, ValueRole};
 use crate::layout::{Coordinates, Layout};
@@ -30,6 +34,9 @@ use crate::read::tensor::TensorData;
 use batches::Batches;
 use experts::Experts;
 use global::{Globals, Member, Module};
+
+/// Operations that are merged while those before are added.
+const AT_ONCE: usize = 256;
 
 /// Dumps of all ranks of one step, and the facts needed to assemble them.
 #[derive(Clone)]
@@ -53,6 +60,20 @@ struct Order {
     index: usize,
 }
 
+/// A call of a module on one rank.
+struct Call {
+    /// Hash of the operation's name in the whole model.
+    name: u64,
+    order: Order,
+    member: Member,
+}
+
+/// An operation outside of modules.
+struct Outside {
+    /// Number of its tensors.
+    tensors: u64,
+}
+
 /// Calls on single ranks that make up one operation of the whole model.
 struct Group {
     order: Order,
@@ -67,6 +88,24 @@ struct OfRanks<'d> {
     globals: Globals<'d>,
     experts: Experts,
     batches: Batches,
+}
+
+/// An operation of the whole model, with the row name and the role of each of its values.
+struct MergedOperation<'d> {
+    name: String,
+    /// Ranks that hold it, in ascending order.
+    ranks: Vec<u64>,
+    values: Vec<(String, TensorKind, MergedValue<'d>)>,
+}
+
+/// A value of the whole model, before it is added.
+enum MergedValue<'d> {
+    /// Not a tensor: as the first member has it.
+    Plain(LeafValue<'d>),
+    /// A tensor, with what its first part says about its gradient and the file of its elements.
+    Tensor { merged: Merged<'d>, requires_grad: Option<bool>, extension: Option<&'d str> },
+    /// A tensor whose parts could not be merged.
+    Unmerged { pieces: u64 },
 }
 
 /// The whole model while it is being assembled.
@@ -90,9 +129,12 @@ impl WholeModel for AssembledDump {
         let of = OfRanks { dumps: &dumps, places: &places, gates: Gates::of(&dumps), globals, experts, batches };
         let ranks = Holders::default();
         let mut whole = Whole { builder: Builder::default(), elements: HashMap::new(), parts, ranks };
-        // Each group is dropped once it is assembled, because there are as many groups as operations.
-        for group in groups {
-            self.put(&group, &of, &mut whole);
+        // There are as many groups as operations: each is dropped once it is merged, and its values once they are added.
+        let (mut groups, mut merged) = (groups.into_iter(), Vec::new());
+        while !(groups.as_slice().is_empty() && merged.is_empty()) {
+            let round: Vec<Group> = groups.by_ref().take(AT_ONCE).collect();
+            let merge_round = || round.into_par_iter().filter_map(|group| self.merged(&group, &of)).collect();
+            (merged, ()) = rayon::join(merge_round, || merged.into_iter().for_each(|operation| whole.add(operation)));
         }
         let Whole { builder, elements, mut parts, ranks } = whole;
         parts.ranks = ranks.finish();
@@ -140,21 +182,23 @@ impl AssembledDump {
     fn groups(&self, dumps: &[Dump], places: &[Coordinates], globals: &Globals) -> (Vec<Group>, u64) {
         let (mut groups, mut outside): (Vec<Group>, u64) = (Vec::new(), 0);
         // Keys are hashes of names to save memory, because there are as many entries as operations.
-        let mut known: HashMap<u64, usize> = HashMap::new();
+        let mut known: ByHash<usize> = ByHash::default();
         for (rank, (dump, place)) in dumps.iter().zip(places).enumerate() {
-            for (index, operation) in dump.operations.iter().enumerate() {
-                let Some(module) = globals.module(operation.name, *place) else {
-                    outside += operation.leaves.iter().filter(|leaf| leaf.record().is_some()).count() as u64;
-                    continue;
+            let call = |index| {
+                let operation = dump.operations.get(index)?;
+                Some(self.call([rank, index], &operation, globals.module(operation.name, *place)))
+            };
+            // Of one rank at a time, because most of it is not kept.
+            let calls: Vec<_> = (0..dump.operations.len()).into_par_iter().filter_map(call).collect();
+            for call in calls {
+                let Call { name, order, member } = match call {
+                    Ok(call) => call,
+                    Err(Outside { tensors }) => {
+                        outside += tensors;
+                        continue;
+                    }
                 };
-                let is_backward = module.direction != Direction::Forward;
-                let last = self.layout.pp.saturating_mul(self.layout.vpp).saturating_sub(1);
-                let chunk = if is_backward { last.saturating_sub(module.chunk) } else { module.chunk };
-                let order = Order { is_backward, chunk, index };
-                let count = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
-                let call = u32::try_from(module.call).unwrap_or(u32::MAX);
-                let member = Member { rank: count(rank), operation: count(index), call, chunk: module.chunk };
-                let at = *known.entry(crate::hash::hash_of(self.name(&module).as_str())).or_insert_with(|| {
+                let at = *known.entry(name).or_insert_with(|| {
                     groups.push(Group { order, members: Vec::with_capacity(self.layout.tp as usize) });
                     groups.len() - 1
                 });
@@ -171,25 +215,47 @@ impl AssembledDump {
         (groups, outside)
     }
 
+    /// The call of a module that an operation of a rank is. Of an operation outside of modules, only its tensors are counted.
+    fn call(
+        &self,
+        [rank, index]: [usize; 2],
+        operation: &Operation<'_>,
+        module: Option<Module>,
+    ) -> Result<Call, Outside> {
+        let Some(module) = module else {
+            return Err(Outside {
+                tensors: operation.leaves.iter().filter(|leaf| leaf.record().is_some()).count() as u64,
+            });
+        };
+        let is_backward = module.direction != Direction::Forward;
+        let last = self.layout.pp.saturating_mul(self.layout.vpp).saturating_sub(1);
+        let chunk = if is_backward { last.saturating_sub(module.chunk) } else { module.chunk };
+        let count = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+        let call = u32::try_from(module.call).unwrap_or(u32::MAX);
+        Ok(Call {
+            name: crate::hash::hash_of(self.name(&module).as_str()),
+            order: Order { is_backward, chunk, index },
+            member: Member { rank: count(rank), operation: count(index), call, chunk: module.chunk },
+        })
+    }
+
     /// Name of a module's operation in the whole model.
     fn name(&self, module: &Module) -> String {
         module.name(if self.plan.merges_calls { 0 } else { module.call })
     }
 
     /// Merges the values of one operation.
-    fn put(&self, group: &Group, of: &OfRanks<'_>, into: &mut Whole) {
+    fn merged<'d>(&self, group: &Group, of: &OfRanks<'d>) -> Option<MergedOperation<'d>> {
         let OfRanks { dumps, places, gates, globals, .. } = of;
-        let Whole { builder, elements, parts, ranks: holders } = into;
-        let first = group.members.first().and_then(|member| globals.module_of_member(member, dumps, places));
-        let Some(module) = first else { return };
+        let module = globals.module_of_member(group.members.first()?, dumps, places)?;
         let name = self.name(&module);
-        builder.begin(&name);
-        let rows = rows(&group.members, dumps);
+        let kind_of_module = ModuleKind::from_path(&module.path, &module.class);
         let mut ranks: Vec<u64> =
             group.members.iter().filter_map(|member| Some(self.ranks.get(member.rank as usize)?.0)).collect();
         ranks.sort_unstable();
         ranks.dedup();
-        for ((suffix, kind), leaves) in rows {
+        let mut values = Vec::new();
+        for ((suffix, kind), leaves) in rows(&group.members, dumps) {
             let row = format!("{name}{suffix}");
             let pieces = leaves.iter().filter_map(|(member, leaf)| {
                 let (place, record) = (*places.get(member.rank as usize)?, leaf.record()?);
@@ -198,16 +264,15 @@ impl AssembledDump {
                 Some(Piece { place, rank, call: u64::from(member.call), chunk: member.chunk, record, file })
             });
             let pieces = at_its_end(module.direction, kind, pieces.collect());
-            if pieces.is_empty() {
-                plain(builder, &row, kind, &leaves);
+            let Some(first) = pieces.first().map(|piece| piece.record) else {
+                values.extend(leaves.first().map(|(_, leaf)| (row, kind, MergedValue::Plain(leaf.value))));
                 continue;
-            }
+            };
             // A value that a rank lacks is left out. It is reported as missing because the other side has it.
             if !self.is_whole(&module, &pieces, of) {
                 continue;
             }
-            let role = role(kind, module.direction, &suffix);
-            let kind_of_module = ModuleKind::from_path(&module.path, &module.class);
+            let role = role(kind, module.direction, suffix);
             let is_left_out = self.plan.leaves_out(&module.path, kind_of_module, role);
             let of = merge::MergeContext {
                 kind: kind_of_module,
@@ -218,21 +283,44 @@ impl AssembledDump {
                 fused: gates.fused(&module.path, role),
             };
             let merged = if is_left_out { Err(Unmerged) } else { merge(&of, &pieces) };
-            match merged {
-                Ok(Merged { shape, statistics, checksum, differing, dtype, elements: stored }) => {
-                    let statistics = statistics.map(std::borrow::Cow::Owned);
-                    let extension = pieces.first().and_then(|piece| piece.record.extension);
+            let value = match merged {
+                Ok(merged) => {
+                    let TensorRecord { requires_grad, extension, .. } = first;
+                    MergedValue::Tensor { merged, requires_grad, extension }
+                }
+                Err(Unmerged) => MergedValue::Unmerged { pieces: pieces.len() as u64 },
+            };
+            values.push((row, kind, value));
+        }
+        Some(MergedOperation { name, ranks, values })
+    }
+}
+
+impl Whole {
+    /// Adds the values of the next operation.
+    fn add(&mut self, operation: MergedOperation<'_>) {
+        let Self { builder, elements, parts, ranks: holders } = self;
+        let MergedOperation { name, ranks, values } = operation;
+        builder.begin(&name);
+        for (row, kind, value) in values {
+            match value {
+                MergedValue::Plain(value) => plain(builder, &row, kind, value),
+                MergedValue::Unmerged { pieces } => {
+                    parts.unmerged += pieces;
+                    parts.unmerged_rows.insert(row);
+                }
+                MergedValue::Tensor { merged, requires_grad, extension } => {
+                    let Merged { shape, statistics, checksum, differing, dtype, elements: stored } = merged;
                     let stored = stored.zip(extension);
                     let tensor = NewTensor {
-                        dtype: &dtype,
+                        dtype,
                         shape: &shape,
-                        statistics,
-                        requires_grad: pieces.first().and_then(|piece| piece.record.requires_grad),
-                        checksum: checksum.as_deref(),
+                        statistics: statistics.map(Cow::Owned),
+                        requires_grad,
+                        checksum,
                         extension: stored.as_ref().map(|(_, extension)| *extension),
                     };
                     builder.add_tensor(&row, kind, &tensor);
-                    elements.extend(stored.map(|(stored, _)| (row.clone(), stored)));
                     parts.differing.extend(differing.map(|(ranks, error)| DifferingCopies {
                         operation: name.clone(),
                         row: row.clone(),
@@ -241,10 +329,7 @@ impl AssembledDump {
                         error,
                         is_tied: false,
                     }));
-                }
-                Err(Unmerged) => {
-                    parts.unmerged += pieces.len() as u64;
-                    parts.unmerged_rows.insert(row);
+                    elements.extend(stored.map(|(stored, _)| (row, stored)));
                 }
             }
         }
@@ -344,17 +429,17 @@ fn at_its_end(direction: Direction, kind: TensorKind, pieces: Vec<Piece<'_>>) ->
 }
 
 /// Rest of a row's name with the role of its value, and the value of each member.
-type Row<'d> = ((String, TensorKind), Vec<(Member, Leaf<'d>)>);
+type Row<'d> = ((&'d str, TensorKind), Vec<(Member, Leaf<'d>)>);
 
 /// Values of the members, grouped by row name within the operation, in the order in which they first appear.
 fn rows<'d>(members: &[Member], dumps: &'d [Dump]) -> Vec<Row<'d>> {
     let mut rows: Vec<Row<'d>> = Vec::new();
-    let mut known: HashMap<(String, TensorKind), usize> = HashMap::new();
+    let mut known: FastMap<(&str, TensorKind), usize> = FastMap::default();
     for member in members {
         let operation = dumps.get(member.rank as usize).and_then(|dump| dump.operations.get(member.operation as usize));
         for leaf in operation.into_iter().flat_map(|operation| operation.leaves.iter()) {
-            let key = (leaf.row.below_operation().to_owned(), leaf.kind);
-            let place = *known.entry(key.clone()).or_insert_with(|| {
+            let key = (leaf.row.below_operation(), leaf.kind);
+            let place = *known.entry(key).or_insert_with(|| {
                 rows.push((key, Vec::new()));
                 rows.len() - 1
             });
@@ -366,13 +451,13 @@ fn rows<'d>(members: &[Member], dumps: &'d [Dump]) -> Vec<Row<'d>> {
     rows
 }
 
-/// Adds a value that is not a tensor, as the first member has it.
-fn plain(builder: &mut Builder, row: &str, kind: TensorKind, leaves: &[(Member, Leaf<'_>)]) {
-    match leaves.first().map(|(_, leaf)| leaf.value) {
-        Some(LeafValue::Plain { type_name, value, .. }) => builder.add_plain(row, kind, type_name, value.clone()),
-        Some(LeafValue::Null) => builder.add_null(row, kind),
-        Some(LeafValue::Damaged) => builder.add_damaged(row, kind),
-        Some(LeafValue::Tensor(_)) | None => {}
+/// Adds a value that is not a tensor.
+fn plain(builder: &mut Builder, row: &str, kind: TensorKind, value: LeafValue<'_>) {
+    match value {
+        LeafValue::Plain { type_name, value, .. } => builder.add_plain(row, kind, type_name, value.clone()),
+        LeafValue::Null => builder.add_null(row, kind),
+        LeafValue::Damaged => builder.add_damaged(row, kind),
+        LeafValue::Tensor(_) => {}
     }
 }
 

@@ -124,7 +124,7 @@ impl RankCalls {
                     continue;
                 };
                 let tensor = NewTensor {
-                    dtype: &dtype,
+                    dtype,
                     shape: &shape,
                     statistics: statistics.map(Cow::Owned),
                     requires_grad: record.requires_grad,

@@ -1,5 +1,7 @@
 //! Merging of the values of ranks into one value of the whole model.
 
+use std::borrow::Cow;
+
 use super::content::COPIES;
 use super::elements::Elements;
 use super::name::Direction;
@@ -41,12 +43,12 @@ pub(super) struct MergeContext<'a> {
 }
 
 /// A value of the whole model.
-pub(super) struct Merged {
-    pub(super) dtype: String,
+pub(super) struct Merged<'d> {
+    pub(super) dtype: &'d str,
     pub(super) shape: Vec<u64>,
     /// Largest value, smallest value, mean and 2-norm.
     pub(super) statistics: [Json; 4],
-    pub(super) checksum: Option<String>,
+    pub(super) checksum: Option<&'d str>,
     /// Ranks whose copies differ, and the largest relative difference.
     pub(super) differing: Option<Apart>,
     /// Its elements in the files of its ranks; `None` if they were not saved, or their order is not known.
@@ -55,24 +57,25 @@ pub(super) struct Merged {
 
 /// Shape and statistics of a part of a value.
 #[derive(Clone, Debug)]
-struct Part {
-    shape: Vec<u64>,
+struct Part<'d> {
+    shape: Cow<'d, [u64]>,
     /// Largest and smallest value, mean and norm.
     numbers: [Option<f64>; 4],
     ranks: Vec<u64>,
     stored: Option<Elements>,
 }
 
-impl Part {
-    fn of(piece: &Piece<'_>) -> Self {
+impl<'d> Part<'d> {
+    fn of(piece: &Piece<'d>) -> Self {
         Self { ranks: vec![piece.rank], stored: piece.elements(), ..Self::of_record(&piece.record) }
     }
 
-    fn of_record(record: &TensorRecord<'_>) -> Self {
+    fn of_record(record: &TensorRecord<'d>) -> Self {
         let number = |statistic: Statistic<'_>| {
             statistic.as_f64().or_else(|| statistic.as_bool().map(|value| if value { 1.0 } else { 0.0 }))
         };
-        Self { shape: record.shape.to_vec(), numbers: record.statistics().map(number), ranks: Vec::new(), stored: None }
+        let shape = Cow::Borrowed(record.shape);
+        Self { shape, numbers: record.statistics().map(number), ranks: Vec::new(), stored: None }
     }
 
     #[allow(clippy::cast_precision_loss, reason = "a count of elements weighs a mean")]
@@ -88,15 +91,15 @@ impl Piece<'_> {
 }
 
 /// Merges the pieces of a value.
-pub(super) fn merge(of: &MergeContext<'_>, pieces: &[Piece<'_>]) -> Result<Merged, Unmerged> {
+pub(super) fn merge<'d>(of: &MergeContext<'_>, pieces: &[Piece<'d>]) -> Result<Merged<'d>, Unmerged> {
     let first = pieces.first().ok_or(Unmerged)?.record;
     let scale = if of.is_backward() { of.plan.backward_scale } else { 1.0 };
     if let ([alone], true) = (pieces, scale.total_cmp(&1.0).is_eq()) {
         return Ok(Merged {
-            dtype: first.dtype.to_owned(),
+            dtype: first.dtype,
             shape: first.shape.to_vec(),
             statistics: first.statistics().map(Statistic::json),
-            checksum: first.checksum.map(str::to_owned),
+            checksum: first.checksum,
             differing: None,
             elements: alone.elements().filter(|_| of.fused.is_some()),
         });
@@ -115,10 +118,10 @@ pub(super) fn merge(of: &MergeContext<'_>, pieces: &[Piece<'_>]) -> Result<Merge
     let placement =
         if is_number && of.plan.has_placement { of.kind.place(of.role, of.layout.sp) } else { Placement::Whole };
     let axes = Axes { of, rank: first.shape.len(), is_number };
-    let mut samples: std::collections::BTreeMap<(u64, u32), Vec<Part>> = std::collections::BTreeMap::new();
+    let mut samples: std::collections::BTreeMap<(u64, u32), Vec<Part<'_>>> = std::collections::BTreeMap::new();
     for ((call, dp, _), mut group) in groups {
         group.sort_by_key(|piece| piece.place.tp);
-        let parts: Vec<Part> = group.into_iter().map(Part::of).collect();
+        let parts: Vec<Part<'_>> = group.into_iter().map(Part::of).collect();
         let merged = match (placement, parts.len()) {
             (_, 1) => parts.into_iter().next().ok_or(Unmerged)?,
             (Placement::Partial, _) => return Err(Unmerged),
@@ -164,8 +167,8 @@ pub(super) fn merge(of: &MergeContext<'_>, pieces: &[Piece<'_>]) -> Result<Merge
     };
     let [max, min, mean, norm] = whole.numbers.map(|number| number.map(|number| number / scale));
     Ok(Merged {
-        dtype: first.dtype.to_owned(),
-        shape: whole.shape,
+        dtype: first.dtype,
+        shape: whole.shape.into_owned(),
         statistics: statistics([max, min, mean, norm], &first),
         checksum: None,
         differing,
@@ -212,7 +215,7 @@ impl Axes<'_> {
     }
 
     /// Whether each part already holds the whole sequence, gathered from all parts.
-    fn is_gathered(&self, parts: &[Part]) -> bool {
+    fn is_gathered(&self, parts: &[Part<'_>]) -> bool {
         let Some([_, tokens]) = self.of.plan.tokens else { return false };
         let own = self.of_cut(CutAxis::Sequence).and_then(|axis| parts.first()?.shape.get(axis)).copied();
         self.rank >= 3 && own == Some(tokens.saturating_mul(u64::from(self.of.layout.cp)))
@@ -227,28 +230,31 @@ fn tolerance(role: ValueRole<'_>, element: Option<Dtype>) -> f64 {
 }
 
 /// Picks one of several copies, and returns the ranks and the relative difference if the copies differ.
-fn copies(parts: Vec<Part>, tolerance: f64) -> Result<(Part, Option<Apart>), Unmerged> {
-    let first = parts.first().cloned().ok_or(Unmerged)?;
+fn copies<'d>(parts: Vec<Part<'d>>, tolerance: f64) -> Result<(Part<'d>, Option<Apart>), Unmerged> {
+    let first = parts.first().ok_or(Unmerged)?;
     if parts.iter().any(|part| part.shape != first.shape) {
         return Err(Unmerged);
     }
-    let error = parts.iter().map(|part| difference(&first, part)).fold(0.0, f64::max);
+    let apart: Vec<f64> = parts.iter().map(|part| difference(first, part)).collect();
     let ranks: Vec<u64> = parts.iter().flat_map(|part| part.ranks.iter().copied()).collect();
-    if error <= tolerance {
-        return Ok((Part { ranks, ..first }, None));
-    }
+    let (far, error) = apart.into_iter().enumerate().max_by(|(_, a), (_, b)| a.total_cmp(b)).ok_or(Unmerged)?;
+    let is_equal = error <= tolerance;
     // The copy that is farthest from the first is used, so that the comparison with the other side shows the difference too.
-    let far = parts.into_iter().max_by(|a, b| difference(&first, a).total_cmp(&difference(&first, b)));
-    let far = far.ok_or(Unmerged)?;
-    Ok((Part { ranks: ranks.clone(), ..far }, Some((ranks, error))))
+    let one = parts.into_iter().nth(if is_equal { 0 } else { far }).ok_or(Unmerged)?;
+    let found = (!is_equal).then(|| (ranks.clone(), error));
+    Ok((Part { ranks, ..one }, found))
 }
 
 /// Merges the value of a call of which each rank holds a copy or a part, by its shape in the whole model. Summands of a sum have
 /// the shape of the sum but are not copies, so different values are not merged.
-pub(super) fn merge_calls(records: &[TensorRecord<'_>], ranks: &[u64], whole: &[u64]) -> Result<Merged, Unmerged> {
+pub(super) fn merge_calls<'d>(
+    records: &[TensorRecord<'d>],
+    ranks: &[u64],
+    whole: &[u64],
+) -> Result<Merged<'d>, Unmerged> {
     let first = *records.first().ok_or(Unmerged)?;
-    let part = |(record, rank): (&TensorRecord<'_>, &u64)| Part { ranks: vec![*rank], ..Part::of_record(record) };
-    let parts: Vec<Part> = records.iter().zip(ranks).map(part).collect();
+    let part = |(record, rank): (&TensorRecord<'d>, &u64)| Part { ranks: vec![*rank], ..Part::of_record(record) };
+    let parts: Vec<Part<'_>> = records.iter().zip(ranks).map(part).collect();
     let merged = if first.shape == whole {
         match copies(parts, tolerance(ValueRole::Input, first.element))? {
             (one, None) => one,
@@ -263,8 +269,8 @@ pub(super) fn merge_calls(records: &[TensorRecord<'_>], ranks: &[u64], whole: &[
         merged
     };
     Ok(Merged {
-        dtype: first.dtype.to_owned(),
-        shape: merged.shape,
+        dtype: first.dtype,
+        shape: merged.shape.into_owned(),
         statistics: statistics(merged.numbers, &first),
         checksum: None,
         differing: None,
@@ -278,8 +284,8 @@ pub(super) fn largest_difference(one: &TensorRecord<'_>, other: &TensorRecord<'_
 }
 
 /// Largest difference of a statistic, relative to the largest magnitude; for norms relative to the norm.
-fn difference(one: &Part, other: &Part) -> f64 {
-    let of = |part: &Part, at: usize| part.numbers.get(at).copied().flatten();
+fn difference(one: &Part<'_>, other: &Part<'_>) -> f64 {
+    let of = |part: &Part<'_>, at: usize| part.numbers.get(at).copied().flatten();
     let scale = [0, 1].into_iter().filter_map(|at| of(one, at)).map(f64::abs).fold(0.0, f64::max);
     let norm = of(one, 3).map_or(0.0, f64::abs);
     let mut largest = 0.0_f64;
@@ -299,13 +305,12 @@ fn difference(one: &Part, other: &Part) -> f64 {
 }
 
 /// Concatenates parts along an axis. Each part is `fused` of that number of tensors; `None` if their order is not known.
-fn concatenated(mut parts: Vec<Part>, axis: Option<usize>, fused: Option<u64>) -> Result<Part, Unmerged> {
+fn concatenated<'d>(mut parts: Vec<Part<'d>>, axis: Option<usize>, fused: Option<u64>) -> Result<Part<'d>, Unmerged> {
     let axis = axis.ok_or(Unmerged)?;
-    let first = parts.first().cloned().ok_or(Unmerged)?;
-    let mut shape = first.shape.clone();
+    let mut shape = parts.first().ok_or(Unmerged)?.shape.to_vec();
     let len = parts.iter().map(|part| part.shape.get(axis).copied()).try_fold(0_u64, |sum, len| sum.checked_add(len?));
     *shape.get_mut(axis).ok_or(Unmerged)? = len.ok_or(Unmerged)?;
-    let is_alike = |part: &Part| {
+    let is_alike = |part: &Part<'_>| {
         part.shape.len() == shape.len()
             && part.shape.iter().zip(&shape).enumerate().all(|(at, (own, all))| at == axis || own == all)
     };
@@ -326,10 +331,10 @@ fn concatenated(mut parts: Vec<Part>, axis: Option<usize>, fused: Option<u64>) -
     });
     let norm = numbers(3).map(|values| values.iter().map(|norm| norm * norm).sum::<f64>().sqrt());
     let ranks = parts.iter().flat_map(|part| part.ranks.iter().copied()).collect();
-    let own = |part: &mut Part| part.shape.get(axis).copied().zip(part.stored.take());
+    let own = |part: &mut Part<'_>| part.shape.get(axis).copied().zip(part.stored.take());
     let stored = parts.iter_mut().map(own).collect::<Option<Vec<_>>>();
     let stored = stored.zip(fused).map(|(parts, fused)| Elements::Joined { axis, fused, parts });
-    Ok(Part { shape, numbers: [max, min, mean, norm], ranks, stored })
+    Ok(Part { shape: Cow::Owned(shape), numbers: [max, min, mean, norm], ranks, stored })
 }
 
 /// Statistics in the types that the dump uses: integers and booleans stay such.

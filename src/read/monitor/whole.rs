@@ -11,7 +11,7 @@ use super::rank::{DifferingRow, KeyedRow, MonitorKey, MonitorStep, RankTables};
 use super::row::{MonitorRow, MonitorStatistics};
 use crate::error::Result;
 use crate::kind::{MonitorKind, Statistic};
-use crate::layout::names::{Numbering, split_chunk};
+use crate::layout::names::{LocalCounts, Numbering, split_chunk};
 use crate::layout::placement::ValueRole;
 use crate::layout::{Coordinates, Layout};
 use merge::{MergeContext, Merged, Piece, Unmerged, merge};
@@ -82,7 +82,8 @@ impl WholeTables {
             let local = |key| Local::of(key, &layout, layout.place(*rank));
             paths.extend(keys.iter().map(local).map(|local| (local.chunk, local.module.to_owned())));
         }
-        let numbering = Numbering::from_paths(paths.iter().map(|(chunk, path)| (*chunk, path.as_str())));
+        let numbering =
+            Numbering::new(LocalCounts::of_paths(paths.iter().map(|(chunk, path)| (*chunk, path.as_str()))));
         let mut whole = Self {
             layout: layout.clone(),
             merges_micro_steps,

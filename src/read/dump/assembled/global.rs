@@ -1,6 +1,8 @@
 //! Names of modules in the whole model: layers are counted over stages and chunks, experts over the ranks that share them.
 
-use crate::layout::names::{Numbering, split_chunk};
+use rayon::prelude::*;
+
+use crate::layout::names::{LocalCounts, Numbering, split_chunk};
 use crate::layout::{Coordinates, Layout};
 use crate::read::dump::content::Dump;
 use crate::read::dump::name::{Direction, OpName};
@@ -90,13 +92,15 @@ impl<'n> Local<'n> {
 impl<'l> Globals<'l> {
     /// Counts the layers of each chunk, and the experts of each rank.
     pub(super) fn new(dumps: &[Dump], places: &[Coordinates], layout: &'l Layout) -> Self {
-        let names = dumps.iter().zip(places).flat_map(|(dump, place)| {
-            dump.operations.iter().filter_map(move |operation| {
+        let of_rank = |(dump, place): (&Dump, &Coordinates)| {
+            let paths = dump.operations.iter().filter_map(|operation| {
                 let local = Local::of(operation.name)?;
                 Some((layout.chunk(local.chunk, *place), local.path))
-            })
-        });
-        Self { layout, numbering: Numbering::from_paths(names) }
+            });
+            LocalCounts::of_paths(paths)
+        };
+        let counts = dumps.par_iter().zip(places).map(of_rank).reduce(LocalCounts::default, LocalCounts::with);
+        Self { layout, numbering: Numbering::new(counts) }
     }
 
     /// Operation of the whole model that a member is a call of.
