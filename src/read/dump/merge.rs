@@ -235,9 +235,9 @@ fn copies<'d>(parts: Vec<Part<'d>>, tolerance: f64) -> Result<(Part<'d>, Option<
     if parts.iter().any(|part| part.shape != first.shape) {
         return Err(Unmerged);
     }
-    let apart: Vec<f64> = parts.iter().map(|part| difference(first, part)).collect();
+    let apart = parts.iter().map(|part| difference(first, part)).enumerate();
+    let (far, error) = apart.max_by(|(_, a), (_, b)| a.total_cmp(b)).ok_or(Unmerged)?;
     let ranks: Vec<u64> = parts.iter().flat_map(|part| part.ranks.iter().copied()).collect();
-    let (far, error) = apart.into_iter().enumerate().max_by(|(_, a), (_, b)| a.total_cmp(b)).ok_or(Unmerged)?;
     let is_equal = error <= tolerance;
     // The copy that is farthest from the first is used, so that the comparison with the other side shows the difference too.
     let one = parts.into_iter().nth(if is_equal { 0 } else { far }).ok_or(Unmerged)?;
